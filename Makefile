@@ -63,3 +63,48 @@ run: setup ## start Ductor on port 8080 and take the hello world to its result; 
 
 serve: setup ## start Ductor on port 8080; stays up until Ctrl-C
 	@exec $(BIN)/ductor serve --data $(DATA) --port $(PORT)
+
+test: setup ## unit, contract, API and small simulation tests
+	$(call step,tests,$(BIN)/pytest -q -n auto $(call tests,unit contract api simulation) $(PYTEST))
+
+lint: setup ## ruff (rules and format) and the import contracts
+	$(call step,ruff check,$(BIN)/ruff check --quiet)
+	$(call step,ruff format,$(BIN)/ruff format --check --quiet)
+	$(call step,import contracts,$(BIN)/lint-imports --no-logo)
+
+format: setup ## write the format that lint asks for, and fix what ruff can fix
+	@$(BIN)/ruff check --quiet --fix-only && $(BIN)/ruff format --quiet
+
+types: setup ## mypy, strict
+	$(call step,types,$(BIN)/mypy --no-error-summary shared/ductor $(wildcard tests))
+
+simulation-full: setup ## the simulation over SIM_SEEDS seeds on all cores
+	$(call step,simulation over $(SIM_SEEDS) seeds,DUCTOR_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/pytest -q -n auto -m full tests/simulation $(PYTEST))
+
+slow: setup ## the tests that take more than a few seconds
+	$(call step,slow tests,$(BIN)/pytest -q -n auto -m slow tests $(PYTEST))
+
+e2e: setup ## tests against a server that they start
+	$(call step,end-to-end tests,$(BIN)/pytest -q -m e2e tests/e2e $(PYTEST))
+
+bench: setup ## measure speed and memory; prints a table and stores JSON in bench-results
+	@$(BIN)/python -m tests.benchmarks
+
+lock: ## pin every dependency anew in requirements.lock, with pip alone
+	@begin=$$(date +%s)
+	fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT
+	python=$${PYTHON:-python3}
+	"$$python" -m venv "$$fresh"
+	"$$fresh/bin/python" $(PIP) install -e '.[dev]' 2>"$$fresh/log" || { cat "$$fresh/log" >&2; exit 1; }
+	{
+	  echo '# Every package that Ductor runs on and is developed with, pinned. Made by `make lock`: a new virtual environment,'
+	  echo "# pip install -e '.[dev]', pip freeze --all --exclude-editable --exclude pip. Installs on Python 3.11 to 3.13."
+	  "$$fresh/bin/python" -m pip freeze --all --exclude-editable --exclude pip
+	} >requirements.lock.new
+	mv requirements.lock.new requirements.lock
+	echo "make: lock: done ($$(($$(date +%s) - begin)) s, $$(grep -c == requirements.lock) packages)"
+
+clean: ## remove .venv, caches and build output; keeps the data folder
+	@rm -rf $(VENV) build dist shared/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find shared tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	echo "make: clean: done"

@@ -1,0 +1,73 @@
+"""One execution of an action step by a worker, as stored in its own row."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from ductor.model.errors import StepError
+from ductor.model.payload import NULL, Payload
+
+
+class AttemptStatus(StrEnum):
+    """An attempt ends first in its row, by one conditional write; the coordinator applies only what the row says."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    LOST = "lost"
+    REVOKED = "revoked"
+
+    @property
+    def ended(self) -> bool:
+        return self is not AttemptStatus.RUNNING
+
+
+class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a worker needs to run one attempt: the body of a message on the steps queue.
+
+    Timeouts are milliseconds, 0 = the action's default (`timeout_ms`) or none (`heartbeat_timeout_ms`).
+    """
+
+    run_id: str
+    tenant: str
+    node: str
+    attempt: int
+    generation: int
+    action: str
+    input: Payload
+    timeout_ms: int = 0
+    heartbeat_timeout_ms: int = 0
+    idempotency_key: str = ""
+    connection_ref: str = ""
+    connection_ref_mode: str = ""
+    definition_id: str = ""
+    scheduled_at: int = 0
+
+
+class Attempt(msgspec.Struct, omit_defaults=True):
+    """The attempt row (`R#<run_id>`, `A#<node>#<attempt>`): made when a worker claims, absent before.
+
+    `lease_until` is epoch ms: past it the worker counts as lost. `deliveries` counts claims of this attempt (at most
+    3). `cancel_requested` is seen by the worker at its next heartbeat. Times are epoch ms.
+    """
+
+    task: AttemptTask
+    status: AttemptStatus = AttemptStatus.RUNNING
+    worker: str = ""
+    deliveries: int = 1
+    lease_until: int = 0
+    started_at: int = 0
+    finished_at: int = 0
+    heartbeat_at: int = 0
+    heartbeat_details: object = None
+    cancel_requested: bool = False
+    output: Payload = NULL
+    error: StepError | None = None
+
+
+def attempt_sk(node: str, attempt: int) -> str:
+    """Sort key of an attempt row."""
+    return f"A#{node}#{attempt:06d}"

@@ -1,0 +1,48 @@
+"""What a tick asks of the outside. Commands are small: whoever sends one derives its content from the committed state."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class StartAttempt(msgspec.Struct, frozen=True, omit_defaults=True, tag="start"):
+    """Hand an attempt to the step workers."""
+
+    node: str
+    attempt: int
+    generation: int
+
+
+class RevokeAttempt(msgspec.Struct, frozen=True, omit_defaults=True, tag="revoke"):
+    """Close an attempt nobody has claimed; ask the worker of a claimed one to stop."""
+
+    node: str
+    attempt: int
+    generation: int
+
+
+class CheckAttempt(msgspec.Struct, frozen=True, omit_defaults=True, tag="check"):
+    """Read the attempt's row: apply its end, send the task again if it was lost, or leave it be."""
+
+    node: str
+    attempt: int
+    generation: int
+
+
+class ArmWake(msgspec.Struct, frozen=True, omit_defaults=True, tag="wake"):
+    """Wake the run at `at` (epoch ms)."""
+
+    at: int
+
+
+class Nudge(msgspec.Struct, frozen=True, omit_defaults=True, tag="nudge"):
+    """Work is left over from a bounded tick: send the run an intent to go on with it."""
+
+
+class PublishLifecycle(msgspec.Struct, frozen=True, omit_defaults=True, tag="event"):
+    """Tell the world that the run started or ended (`ductor.run.completed`, …)."""
+
+    name: str
+
+
+Command = StartAttempt | RevokeAttempt | CheckAttempt | ArmWake | Nudge | PublishLifecycle

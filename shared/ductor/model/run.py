@@ -1,0 +1,180 @@
+"""The state of a run: the header that one conditional write commits, its scopes and their nodes. Times: epoch ms."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from ductor.model.command import Command
+from ductor.model.enums import NodeStatus, RunStatus
+from ductor.model.errors import StepError
+from ductor.model.json import JSON
+from ductor.model.payload import NULL, Payload
+from ductor.model.transition import Transition
+
+SCHEMA: Final = 1
+"""Layout number of the header; an engine reads its own and the one before."""
+
+MAX_HEADER_BYTES: Final = 300_000
+"""A header over this fails its run (DynamoDB ends items at 400 KB)."""
+
+
+class NodeState(
+    msgspec.Struct,
+    omit_defaults=True,
+    gc=False,
+    rename={
+        "status": "s",
+        "attempt": "a",
+        "generation": "g",
+        "first_attempt": "f",
+        "entered_at": "e",
+        "started_at": "b",
+        "finished_at": "z",
+        "deadline": "d",
+        "check_at": "c",
+        "check_every": "ce",
+        "input": "i",
+        "output": "o",
+        "error": "x",
+        "ended_seq": "q",
+        "no_route": "nr",
+    },
+):
+    """A node that has been touched; an untouched one is `pending` and has no entry.
+
+    `attempt` is the highest attempt number of the node's whole life and `generation` that of its waits and attempts:
+    neither repeats. `first_attempt` is where the present retry budget began. `deadline` is when a parked node moves
+    on; `check_at` is when somebody must look whether the other side still lives, every `check_every`, doubling.
+    """
+
+    status: NodeStatus = NodeStatus.PENDING
+    attempt: int = 0
+    generation: int = 0
+    first_attempt: int = 1
+    entered_at: int = 0
+    started_at: int = 0
+    finished_at: int = 0
+    deadline: int = 0
+    check_at: int = 0
+    check_every: int = 0
+    input: Payload = NULL
+    output: Payload = NULL
+    error: StepError | None = None
+    ended_seq: int = 0
+    no_route: bool = False
+
+
+class JoinState(msgspec.Struct, array_like=True, gc=False):
+    """How many incoming edges of a node are resolved, and how many of them were taken."""
+
+    resolved: int = 0
+    taken: int = 0
+
+
+class ScopeState(msgspec.Struct, omit_defaults=True):
+    """The nodes of one scope. `ready` is a heap of the graph indexes of nodes whose incoming edges are all resolved.
+
+    `attempts` counts nodes with an attempt out (`scheduled`), `parked` those waiting or retrying, `ended` the ended.
+    """
+
+    nodes: dict[str, NodeState] = {}
+    joins: dict[int, JoinState] = {}
+    ready: list[int] = []
+    attempts: int = 0
+    parked: int = 0
+    ended: int = 0
+
+
+class LastTick(msgspec.Struct, omit_defaults=True):
+    """What the last commit did, kept so that a crash right after it loses neither commands nor history.
+
+    `commands[i]` has the id `run_id:version:i`. `transitions` have the numbers from `seq` + 1 on.
+    """
+
+    at: int = 0
+    seq: int = 0
+    applied: tuple[str, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    commands: tuple[Command, ...] = ()
+
+
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run was started with; never changes. `labels` are (key, id) pairs, `input` is TRIGGER.payload."""
+
+    run_id: str
+    tenant: str
+    definition_id: str
+    family_slug: str
+    definition_version: int
+    created_at: int
+    journey_id: str = ""
+    environment: str = ""
+    kind: str = "workflow"
+    root_run_id: str = ""
+    parent_run_id: str = ""
+    parent_node: str = ""
+    source_run_id: str = ""
+    nesting_depth: int = 0
+    subject_type: str = ""
+    subject_id: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    input: Payload = NULL
+    variables: Payload = NULL
+    event: JSON = None
+    scheduled_at: int = 0
+    external_deployment_id: str = ""
+    created_by: str = ""
+
+
+class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The run header. `version` is the optimistic lock (`db_record_version`); `seq` numbers transitions (`transition_seq`).
+
+    `paused_at` is set while paused. `ending` names the terminal state that a draining run is on its way to. `wake_at`
+    is the armed wake-up, 0 when none. `updated_at` never runs backwards.
+    """
+
+    origin: Origin
+    schema: int = SCHEMA
+    version: int = 1
+    seq: int = 0
+    status: RunStatus = RunStatus.PENDING
+    paused_at: int = 0
+    ending: RunStatus | None = None
+    reason: str = ""
+    error: StepError | None = None
+    output: Payload = NULL
+    context: Payload = NULL
+    attributes: dict[str, JSON] = {}
+    checkpoints: dict[str, int] = {}
+    root: ScopeState = msgspec.field(default_factory=ScopeState)
+    started_at: int = 0
+    updated_at: int = 0
+    finished_at: int = 0
+    deadline: int = 0
+    wake_at: int = 0
+    last: LastTick = msgspec.field(default_factory=LastTick)
+
+    @property
+    def run_id(self) -> str:
+        return self.origin.run_id
+
+
+def effective_status(state: RunState) -> RunStatus:
+    """The status to show: a running run whose live nodes are all parked is `waiting`."""
+    if state.status is RunStatus.RUNNING and state.ending is None:
+        scope = state.root
+        if not scope.attempts and scope.parked and not scope.ready:
+            return RunStatus.WAITING
+    return state.status
+
+
+class HistoryRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The transitions of one tick: row `T#<seq of the first>`. `version` is the commit that applied them."""
+
+    version: int
+    at: int
+    seq: int
+    transitions: tuple[Transition, ...]
+    applied: tuple[str, ...] = ()

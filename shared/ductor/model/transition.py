@@ -1,0 +1,165 @@
+"""What happened to a run, in past tense: the history. Folding it from the first header gives the stored state."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ductor.model.enums import NodeStatus, RunStatus
+from ductor.model.errors import StepError
+from ductor.model.json import JSON
+from ductor.model.payload import NULL, Payload
+
+
+class _Transition(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="t", gc=False):
+    """Base of all transitions."""
+
+
+class RunStarted(_Transition, tag="run_started"):
+    """The first tick. `deadline` is when the run times out, 0 = never."""
+
+    deadline: int = 0
+
+
+class RunPaused(_Transition, tag="run_paused"):
+    """Nothing new starts until resumed."""
+
+
+class RunResumed(_Transition, tag="run_resumed"):
+    """Retry backoffs run on from here: pending ones move by the time spent paused."""
+
+
+class RunEnding(_Transition, tag="run_ending"):
+    """The run will end as `status` once its live attempts have closed; nothing new starts."""
+
+    status: RunStatus
+    error: StepError | None = None
+    reason: str = ""
+
+
+class RunEnded(_Transition, tag="run_ended"):
+    """Terminal."""
+
+    status: RunStatus
+    output: Payload = NULL
+    error: StepError | None = None
+    reason: str = ""
+
+
+class NodeScheduled(_Transition, tag="node_scheduled"):
+    """An attempt was handed out. `input` is what it was rendered to; it is never rendered again."""
+
+    node: str
+    attempt: int
+    generation: int
+    input: Payload = NULL
+    check_at: int = 0
+    check_every: int = 0
+
+
+class NodeParked(_Transition, tag="node_parked"):
+    """The node waits until `deadline` (0 = without limit) or for what its type waits for."""
+
+    node: str
+    generation: int
+    deadline: int = 0
+    input: Payload = NULL
+
+
+class NodeRetrying(_Transition, tag="node_retrying"):
+    """An attempt failed; the next one starts at `retry_at`."""
+
+    node: str
+    attempt: int
+    error: StepError
+    retry_at: int
+
+
+class NodeCompleted(_Transition, tag="node_completed"):
+    """The node succeeded, or failed under `on_error: continue` (then `error` is set). `taken` are indexes of its outgoing edges."""
+
+    node: str
+    output: Payload = NULL
+    taken: tuple[int, ...] = ()
+    error: StepError | None = None
+    no_route: bool = False
+    context: Payload | None = None
+    attributes: dict[str, JSON] = {}
+
+
+class NodeFailed(_Transition, tag="node_failed"):
+    """The node failed for good. `status` is `failed` or `timed_out`; with `handled` false the run fails too."""
+
+    node: str
+    status: NodeStatus
+    error: StepError
+    taken: tuple[int, ...] = ()
+    handled: bool = False
+    output: Payload = NULL
+
+
+class NodeSkipped(_Transition, tag="node_skipped"):
+    """The node's condition was false, or no arm into it was taken. All its outgoing edges resolve as not taken."""
+
+    node: str
+
+
+class NodeCancelled(_Transition, tag="node_cancelled"):
+    """The node was stopped before it ended by itself. Resolves no edge."""
+
+    node: str
+    late_output: Payload = NULL
+
+
+class NodeChecked(_Transition, tag="node_checked"):
+    """Somebody is asked to look after the node; the next look is at `check_at`."""
+
+    node: str
+    check_at: int
+    check_every: int
+
+
+class CheckpointReached(_Transition, tag="checkpoint_reached"):
+    """A named progress marker was reached for the first time."""
+
+    name: str
+
+
+class WakeArmed(_Transition, tag="wake_armed"):
+    """The run's one wake-up; 0 = it has fired and none is armed."""
+
+    at: int
+
+
+class OperatorAudited(_Transition, tag="operator_audited"):
+    """An operator's intent met the coordinator. `outcome` is `applied` or `rejected`, the latter with code and sentence."""
+
+    intent_id: str
+    operation: str
+    outcome: str
+    actor: str = ""
+    request_id: str = ""
+    request_hash: str = ""
+    reason: str = ""
+    target: str = ""
+    code: str = ""
+    message: str = ""
+
+
+Transition = (
+    RunStarted
+    | RunPaused
+    | RunResumed
+    | RunEnding
+    | RunEnded
+    | NodeScheduled
+    | NodeParked
+    | NodeRetrying
+    | NodeCompleted
+    | NodeFailed
+    | NodeSkipped
+    | NodeCancelled
+    | NodeChecked
+    | CheckpointReached
+    | WakeArmed
+    | OperatorAudited
+)

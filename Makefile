@@ -18,9 +18,10 @@ PIP := -m pip --quiet --disable-pip-version-check --no-input
 # What pytest exits with when a marker selects nothing.
 NO_TESTS := 5
 
-# $(call step,what it does,command): one closing line with the elapsed time; the command's own exit code decides.
-step = @begin=$$(date +%s); code=0; $(2) || code=$$?; \
-	echo "make: $(1): $$([ $$code = 0 ] && echo done || echo FAILED) ($$(($$(date +%s) - begin)) s)"; exit $$code
+# $(call step,what it does,command): one closing line with the elapsed time, and the end of the recipe if it failed.
+step = begin=$$(date +%s); code=0; $(2) || code=$$?; \
+	echo "make: $(1): $$([ $$code = 0 ] && echo done || echo FAILED) ($$(($$(date +%s) - begin)) s)"; \
+	[ $$code = 0 ] || exit $$code
 
 # Folders that exist, so that a verb never fails on a suite that this checkout does not hold.
 tests = $(wildcard $(addprefix tests/,$(1)))
@@ -68,10 +69,10 @@ serve: setup ## start Ductor on port 8080; stays up until Ctrl-C
 	@exec $(BIN)/ductor serve --data $(DATA) --port $(PORT)
 
 test: setup ## unit, contract, API and small simulation tests
-	$(call step,tests,$(BIN)/pytest -q -n auto $(call tests,unit contract api simulation) $(PYTEST))
+	@$(call step,tests,$(BIN)/pytest -q -n auto $(call tests,unit contract api simulation) $(PYTEST))
 
 lint: setup ## ruff (rules and format) and the import contracts
-	$(call step,ruff check,$(BIN)/ruff check --quiet)
+	@$(call step,ruff check,$(BIN)/ruff check --quiet)
 	$(call step,ruff format,$(BIN)/ruff format --check --quiet)
 	$(call step,import contracts,$(BIN)/lint-imports --no-logo)
 
@@ -79,16 +80,16 @@ format: setup ## write the format that lint asks for, and fix what ruff can fix
 	@$(BIN)/ruff check --quiet --fix-only && $(BIN)/ruff format --quiet
 
 types: setup ## mypy, strict
-	$(call step,types,$(BIN)/mypy --no-error-summary shared/ductor $(wildcard tests))
+	@$(call step,types,$(BIN)/mypy --no-error-summary shared/ductor $(wildcard tests))
 
 simulation-full: setup ## the simulation over SIM_SEEDS seeds on all cores
-	$(call step,simulation over $(SIM_SEEDS) seeds,DUCTOR_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/pytest -q -n auto -m full tests/simulation $(PYTEST))
+	@$(call step,simulation over $(SIM_SEEDS) seeds,DUCTOR_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/pytest -q -n auto -m full tests/simulation $(PYTEST))
 
 slow: setup ## the tests that take more than a few seconds
-	$(call step,slow tests,$(BIN)/pytest -q -n auto -m "slow and not full and not e2e" tests $(PYTEST) || [ $$? = $(NO_TESTS) ])
+	@$(call step,slow tests,$(BIN)/pytest -q -n auto -m "slow and not full and not e2e" tests $(PYTEST) || [ $$? = $(NO_TESTS) ])
 
 e2e: setup ## tests against a server that they start
-	$(call step,end-to-end tests,$(BIN)/pytest -q -m e2e tests/e2e $(PYTEST))
+	@$(call step,end-to-end tests,$(BIN)/pytest -q -m e2e tests/e2e $(PYTEST))
 
 bench: setup ## measure speed and memory; prints a table and stores JSON in bench-results
 	@$(BIN)/python -m tests.benchmarks

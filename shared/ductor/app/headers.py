@@ -1,0 +1,108 @@
+"""The run header as a table row: its keys, its index entries, and back. Knows no rule of the engine."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+import msgspec
+
+from ductor.model.enums import RunStatus
+from ductor.model.run import RunState, effective_status
+from ductor.ports import Item
+
+SHARDS: Final = 8
+"""Index partitions per (tenant, status): one hot partition would throttle a whole DynamoDB index."""
+
+HEAD: Final = "HEAD"
+STALL: Final = "STALL"
+HISTORY_PREFIX: Final = "T#"
+
+_STALLED: Final = "STALLED#"
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(RunState)
+
+
+class Stall(msgspec.Struct, frozen=True):
+    """Why the coordinator cannot advance a run, and since when (epoch ms): the body of row `STALL`."""
+
+    reason: str
+    since: int
+
+
+def run_pk(run_id: str) -> str:
+    """Partition of everything that belongs to a run."""
+    return f"R#{run_id}"
+
+
+def shard(run_id: str) -> int:
+    return zlib.crc32(run_id.encode()) % SHARDS
+
+
+def sort_time(at: int) -> str:
+    """Epoch milliseconds as text that sorts by time until the year 2286."""
+    return f"{at:013d}"
+
+
+def history_sk(seq: int) -> str:
+    """Sort key of the history row whose first transition has number `seq`."""
+    return f"{HISTORY_PREFIX}{seq:010d}"
+
+
+def request_sk(request_id: str) -> str:
+    """Sort key of the outcome of an operator's request."""
+    return f"REQ#{request_id}"
+
+
+def status_pk(tenant: str, status: RunStatus, number: int) -> str:
+    """Partition of index `i1`: the runs of a tenant in one status."""
+    return f"RS#{tenant}#{status.value}#{number}"
+
+
+def tenant_pk(tenant: str, number: int) -> str:
+    """Partition of index `i2`: all runs of a tenant."""
+    return f"RT#{tenant}#{number}"
+
+
+def wake_pk(number: int) -> str:
+    """Partition of index `i3`: runs by when they must be looked at."""
+    return f"WAKE#{number}"
+
+
+def stalled_pk(number: int) -> str:
+    """Partition of index `i3`: runs that cannot advance, by since when."""
+    return f"{_STALLED}{number}"
+
+
+def header_item(state: RunState) -> Item:
+    """The row `R#<run>`/`HEAD`. `i3` is present while the run is not terminal and a wake-up is armed."""
+    origin = state.origin
+    number = shard(origin.run_id)
+    sort = f"{sort_time(origin.created_at)}#{origin.run_id}"
+    status = effective_status(state)
+    wakes = state.wake_at and not status.terminal
+    return Item(
+        pk=run_pk(origin.run_id),
+        sk=HEAD,
+        version=state.version,
+        body=_encoder.encode(state),
+        i1=(status_pk(origin.tenant, status, number), sort),
+        i2=(tenant_pk(origin.tenant, number), sort),
+        i3=(wake_pk(number), f"{sort_time(state.wake_at)}#{origin.run_id}") if wakes else None,
+    )
+
+
+def read_header(item: Item) -> RunState:
+    """The state in a header row. Raises msgspec.DecodeError or ValidationError for a row this release cannot read."""
+    return _decoder.decode(item.body)
+
+
+def mark_stalled(item: Item, since: int) -> Item:
+    """The same header row, listed as stalled instead of by its wake-up. Works without reading the body."""
+    run_id = item.pk.removeprefix("R#")
+    return msgspec.structs.replace(item, i3=(stalled_pk(shard(run_id)), f"{sort_time(since)}#{run_id}"))
+
+
+def is_stalled(item: Item) -> bool:
+    """Whether a header row carries the stalled marker."""
+    return item.i3 is not None and item.i3[0].startswith(_STALLED)

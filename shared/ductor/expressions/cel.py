@@ -1,0 +1,146 @@
+"""Compiles and evaluates CEL with Google's C++ runtime. In the coordinator's cold path: imports nothing heavy.
+
+Nothing here blocks for long: the source is capped here, nesting and loop iterations by the runtime, and what the
+runtime does not bound (copies, comparisons, patterns) by `cost` before an evaluation starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from cel_expr_python import cel
+
+from ductor.expressions import cost, results
+from ductor.expressions.errors import ExpressionError, ExpressionSyntaxError, SyntaxCode
+from ductor.expressions.reads import ROOTS, Collector, Path, Reads, prune, static_path
+from ductor.expressions.tree import Node, decode
+from ductor.model.json import JSON
+
+MAX_SOURCE_BYTES: Final = 8192
+"""The longest expression, in bytes of UTF-8. The runtime's own nesting limit is 32 levels."""
+
+_MISSING: Final = object()
+_NO_SCOPE: Final[frozenset[str]] = frozenset()
+_env = cel.NewEnv(variables=dict.fromkeys(ROOTS, cel.Type.DYN))
+
+
+class Program:
+    """A compiled expression: immutable, safe to share between threads, the same result for the same bindings."""
+
+    __slots__ = ("_expression", "_heavy", "_path", "_paths", "_tree", "reads", "source")
+
+    def __init__(self, source: str, expression: cel.Expression, tree: Node) -> None:
+        collector = Collector()
+        collector.walk(tree, _NO_SCOPE)
+        self.source: Final = source
+        self.reads: Final[Reads] = collector.reads()
+        self._expression = expression
+        self._tree = tree
+        self._paths = collector.paths
+        self._path: Path | None = static_path(tree, _NO_SCOPE)
+        self._heavy = cost.is_heavy(tree)
+
+    @property
+    def result_type(self) -> str:
+        """What the checker knows of the result: `BOOL`, `INT`, …, or `DYN`."""
+        return str(self._expression.return_type().name())
+
+    def evaluate(self, bindings: Mapping[str, JSON]) -> JSON:
+        """The value as plain JSON; it may share structure with `bindings`, so treat both as frozen.
+
+        Raises ExpressionError: a root that is read but not bound, a missing key, overflow, a type that does not fit,
+        a budget exceeded, or a result that JSON cannot hold. Takes well under a second whatever the expression is.
+        """
+        if self._path is not None:
+            found = _follow(self._path, bindings)
+            if found is not _MISSING:
+                return results.checked(found, self.source)
+        return results.json_of(self._run(bindings), self.source)
+
+    def evaluate_bool(self, bindings: Mapping[str, JSON]) -> bool:
+        """As `evaluate`, for conditions: anything but true or false raises ExpressionError."""
+        value = self.evaluate(bindings)
+        if isinstance(value, bool):
+            return value
+        raise ExpressionError(f"a condition must be true or false, not {_kind(value)}", self.source)
+
+    def _run(self, bindings: Mapping[str, JSON]) -> cel.Value:
+        data: dict[str, JSON] = {}
+        for root, paths in self._paths.items():
+            value = bindings.get(root, _MISSING)
+            if value is _MISSING:
+                raise ExpressionError(f"{root} is not available here", self.source)
+            data[root] = prune(value, paths)
+        try:
+            if self._heavy:
+                cost.admit(self._tree, data, self.source)
+            return self._expression.eval(data=data)
+        except RecursionError:
+            raise ExpressionError("a value is nested too deeply", self.source) from None
+        except (RuntimeError, TypeError, ValueError, OverflowError, UnicodeError) as failure:
+            raise ExpressionError(_first_line(str(failure)), self.source) from None
+
+    def __repr__(self) -> str:
+        return f"Program({self.source!r})"
+
+
+def _follow(path: Path, bindings: Mapping[str, JSON]) -> JSON:
+    """The value at a constant path, or `_MISSING` when only the runtime can say what is wrong with it."""
+    value: JSON = bindings
+    for key in path:
+        if isinstance(key, str):
+            if not isinstance(value, Mapping) or key not in value:
+                return _MISSING
+        elif not isinstance(value, list) or not 0 <= key < len(value):
+            return _MISSING
+        value = value[key]
+    return value
+
+
+def _kind(value: JSON) -> str:
+    if value is None:
+        return "null"
+    names = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "a map"}
+    return names.get(type(value), type(value).__name__)
+
+
+@lru_cache(maxsize=8192)
+def compile_cel(source: str) -> Program:
+    """The program of one expression; cached by its text.
+
+    Raises ExpressionSyntaxError: `CEL_SYNTAX` (also for unknown names and operators that cannot fit their operands),
+    `CEL_TOO_COMPLEX` (over `MAX_SOURCE_BYTES`, nested more than 32 deep, or not boundable in time).
+    """
+    if len(source) > MAX_SOURCE_BYTES or len(source.encode("utf-8", "replace")) > MAX_SOURCE_BYTES:
+        raise ExpressionSyntaxError(
+            SyntaxCode.CEL_TOO_COMPLEX, f"an expression has at most {MAX_SOURCE_BYTES} bytes", source
+        )
+    try:
+        expression = _env.compile(source)
+    except (RuntimeError, TypeError, ValueError) as failure:
+        raise _refusal(str(failure), source) from None
+    tree = decode(expression.serialize())
+    reason = cost.unbounded(tree)
+    if reason is not None:
+        raise ExpressionSyntaxError(SyntaxCode.CEL_TOO_COMPLEX, reason, source)
+    return Program(source, expression, tree)
+
+
+def _refusal(text: str, source: str) -> ExpressionSyntaxError:
+    if "recursion" in text:
+        reason = "too many nested parts or chained operators (at most about 30)"
+        return ExpressionSyntaxError(SyntaxCode.CEL_TOO_COMPLEX, reason, source)
+    refusal = ExpressionSyntaxError(SyntaxCode.CEL_SYNTAX, _first_line(text), source)
+    refusal.add_note(text)
+    return refusal
+
+
+def _first_line(text: str) -> str:
+    """The runtime's reason without its status name and its drawing of the source."""
+    line = text.split("\n", 1)[0].split(" [", 1)[0]
+    status, separator, rest = line.partition(": ")
+    if separator and status.isupper():
+        line = rest
+    return line.removeprefix("ERROR: <input>:")

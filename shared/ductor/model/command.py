@@ -39,10 +39,4 @@ class Nudge(msgspec.Struct, frozen=True, omit_defaults=True, tag="nudge"):
     """Work is left over from a bounded tick: send the run an intent to go on with it."""
 
 
-class PublishLifecycle(msgspec.Struct, frozen=True, omit_defaults=True, tag="event"):
-    """Tell the world that the run started or ended (`ductor.run.completed`, …)."""
-
-    name: str
-
-
-Command = StartAttempt | RevokeAttempt | CheckAttempt | ArmWake | Nudge | PublishLifecycle
+Command = StartAttempt | RevokeAttempt | CheckAttempt | ArmWake | Nudge

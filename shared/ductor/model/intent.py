@@ -23,10 +23,13 @@ class IntentKind(StrEnum):
     RESUME = "resume"
     CANCEL = "cancel"
     TERMINATE = "terminate"
+    REDRIVE = "redrive"
     NUDGE = "nudge"
 
 
-OPERATOR_KINDS = frozenset({IntentKind.PAUSE, IntentKind.RESUME, IntentKind.CANCEL, IntentKind.TERMINATE})
+OPERATOR_KINDS = frozenset(
+    {IntentKind.PAUSE, IntentKind.RESUME, IntentKind.CANCEL, IntentKind.TERMINATE, IntentKind.REDRIVE}
+)
 """Intents of people and programs: audited, and idempotent by `request_id`."""
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 import msgspec
 
-from ductor.model.json import JSON
+from ductor.model.json import JSON, encode
 
 INLINE_BYTES: Final = 256
 """Largest encoded value kept in the run header itself."""
@@ -43,3 +44,27 @@ class BlobRef(msgspec.Struct, frozen=True, tag="b", tag_field="k", array_like=Tr
 
 Payload = Inline | RowRef | BlobRef
 NULL: Final = Inline(None)
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """Bytes that must be stored before anything refers to them. `ref` says where."""
+
+    ref: RowRef | BlobRef
+    data: bytes
+
+
+def stage(run_id: str, value: JSON, inline_bytes: int = INLINE_BYTES) -> tuple[Payload, Stored | None]:
+    """How `value` is kept: inline when its encoding is at most `inline_bytes`, else by content-addressed reference.
+
+    Raises TypeError or ValueError for what JSON cannot hold.
+    """
+    data = encode(value)
+    if len(data) <= inline_bytes:
+        return Inline(value), None
+    digest = hashlib.sha256(data).hexdigest()[:32]
+    ref: RowRef | BlobRef
+    if len(data) <= ROW_BYTES:
+        ref = RowRef(f"P#{digest}", len(data))
+    else:
+        ref = BlobRef(f"{run_id}/{digest}", len(data))
+    return ref, Stored(ref, data)

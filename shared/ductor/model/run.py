@@ -40,13 +40,14 @@ class NodeState(
         "error": "x",
         "ended_seq": "q",
         "no_route": "nr",
+        "handled": "h",
     },
 ):
     """A node that has been touched; an untouched one is `pending` and has no entry.
 
     `attempt` is the highest attempt number of the node's whole life and `generation` that of its waits and attempts:
     neither repeats. `first_attempt` is where the present retry budget began. `deadline` is when a parked node moves
-    on; `check_at` is when somebody must look whether the other side still lives, every `check_every`, doubling.
+    on; `handled` says that an edge took the failure. `check_at` is when somebody must look whether the other side still lives, every `check_every`, doubling.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -64,6 +65,7 @@ class NodeState(
     error: StepError | None = None
     ended_seq: int = 0
     no_route: bool = False
+    handled: bool = False
 
 
 class JoinState(msgspec.Struct, array_like=True, gc=False):
@@ -129,7 +131,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """The run header. `version` is the optimistic lock (`db_record_version`); `seq` numbers transitions (`transition_seq`).
+    """The run header. `version` is the optimistic lock (`db_record_version`); `seq` is `transition_seq`.
 
     `paused_at` is set while paused. `ending` names the terminal state that a draining run is on its way to. `wake_at`
     is the armed wake-up, 0 when none. `updated_at` never runs backwards.

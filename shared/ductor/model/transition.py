@@ -14,21 +14,27 @@ class _Transition(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="t"
     """Base of all transitions."""
 
 
-class RunStarted(_Transition, tag="run_started"):
+class RunStarted(_Transition, frozen=True, tag="run_started"):
     """The first tick. `deadline` is when the run times out, 0 = never."""
 
     deadline: int = 0
 
 
-class RunPaused(_Transition, tag="run_paused"):
+class RunPaused(_Transition, frozen=True, tag="run_paused"):
     """Nothing new starts until resumed."""
 
 
-class RunResumed(_Transition, tag="run_resumed"):
+class RunResumed(_Transition, frozen=True, tag="run_resumed"):
     """Retry backoffs run on from here: pending ones move by the time spent paused."""
 
 
-class RunEnding(_Transition, tag="run_ending"):
+class RunRedriven(_Transition, frozen=True, tag="run_redriven"):
+    """A failed run goes on: nodes that failed unhandled or were cancelled run again with a fresh retry budget."""
+
+    deadline: int = 0
+
+
+class RunEnding(_Transition, frozen=True, tag="run_ending"):
     """The run will end as `status` once its live attempts have closed; nothing new starts."""
 
     status: RunStatus
@@ -36,7 +42,7 @@ class RunEnding(_Transition, tag="run_ending"):
     reason: str = ""
 
 
-class RunEnded(_Transition, tag="run_ended"):
+class RunEnded(_Transition, frozen=True, tag="run_ended"):
     """Terminal."""
 
     status: RunStatus
@@ -45,7 +51,7 @@ class RunEnded(_Transition, tag="run_ended"):
     reason: str = ""
 
 
-class NodeScheduled(_Transition, tag="node_scheduled"):
+class NodeScheduled(_Transition, frozen=True, tag="node_scheduled"):
     """An attempt was handed out. `input` is what it was rendered to; it is never rendered again."""
 
     node: str
@@ -56,7 +62,7 @@ class NodeScheduled(_Transition, tag="node_scheduled"):
     check_every: int = 0
 
 
-class NodeParked(_Transition, tag="node_parked"):
+class NodeParked(_Transition, frozen=True, tag="node_parked"):
     """The node waits until `deadline` (0 = without limit) or for what its type waits for."""
 
     node: str
@@ -65,7 +71,7 @@ class NodeParked(_Transition, tag="node_parked"):
     input: Payload = NULL
 
 
-class NodeRetrying(_Transition, tag="node_retrying"):
+class NodeRetrying(_Transition, frozen=True, tag="node_retrying"):
     """An attempt failed; the next one starts at `retry_at`."""
 
     node: str
@@ -74,8 +80,11 @@ class NodeRetrying(_Transition, tag="node_retrying"):
     retry_at: int
 
 
-class NodeCompleted(_Transition, tag="node_completed"):
-    """The node succeeded, or failed under `on_error: continue` (then `error` is set). `taken` are indexes of its outgoing edges."""
+class NodeCompleted(_Transition, frozen=True, tag="node_completed"):
+    """The node succeeded, or failed under `on_error: continue` (then `error` is set).
+
+    `taken` are indexes among its outgoing edges.
+    """
 
     node: str
     output: Payload = NULL
@@ -86,7 +95,7 @@ class NodeCompleted(_Transition, tag="node_completed"):
     attributes: dict[str, JSON] = {}
 
 
-class NodeFailed(_Transition, tag="node_failed"):
+class NodeFailed(_Transition, frozen=True, tag="node_failed"):
     """The node failed for good. `status` is `failed` or `timed_out`; with `handled` false the run fails too."""
 
     node: str
@@ -97,20 +106,20 @@ class NodeFailed(_Transition, tag="node_failed"):
     output: Payload = NULL
 
 
-class NodeSkipped(_Transition, tag="node_skipped"):
+class NodeSkipped(_Transition, frozen=True, tag="node_skipped"):
     """The node's condition was false, or no arm into it was taken. All its outgoing edges resolve as not taken."""
 
     node: str
 
 
-class NodeCancelled(_Transition, tag="node_cancelled"):
-    """The node was stopped before it ended by itself. Resolves no edge."""
+class NodeCancelled(_Transition, frozen=True, tag="node_cancelled"):
+    """The node was stopped before it ended by itself. Resolves no edge. `live`: its attempt may still be running."""
 
     node: str
-    late_output: Payload = NULL
+    live: bool = False
 
 
-class NodeChecked(_Transition, tag="node_checked"):
+class NodeChecked(_Transition, frozen=True, tag="node_checked"):
     """Somebody is asked to look after the node; the next look is at `check_at`."""
 
     node: str
@@ -118,19 +127,19 @@ class NodeChecked(_Transition, tag="node_checked"):
     check_every: int
 
 
-class CheckpointReached(_Transition, tag="checkpoint_reached"):
+class CheckpointReached(_Transition, frozen=True, tag="checkpoint_reached"):
     """A named progress marker was reached for the first time."""
 
     name: str
 
 
-class WakeArmed(_Transition, tag="wake_armed"):
+class WakeArmed(_Transition, frozen=True, tag="wake_armed"):
     """The run's one wake-up; 0 = it has fired and none is armed."""
 
     at: int
 
 
-class OperatorAudited(_Transition, tag="operator_audited"):
+class OperatorAudited(_Transition, frozen=True, tag="operator_audited"):
     """An operator's intent met the coordinator. `outcome` is `applied` or `rejected`, the latter with code and sentence."""
 
     intent_id: str
@@ -149,6 +158,7 @@ Transition = (
     RunStarted
     | RunPaused
     | RunResumed
+    | RunRedriven
     | RunEnding
     | RunEnded
     | NodeScheduled

@@ -1,0 +1,1 @@
+"""The pure coordinator core: no I/O, no clock, no randomness, no logging."""

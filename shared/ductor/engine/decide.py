@@ -1,0 +1,229 @@
+"""All rules of what an intent does to a run. Decisions only: `evolve` carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ductor.engine.context import NodeContext, TickContext
+from ductor.engine.graph import GraphNode
+from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail, holds
+from ductor.expressions import ExpressionError
+from ductor.model import transition as tr
+from ductor.model.attempt import AttemptStatus
+from ductor.model.enums import Join, NodeStatus, RunStatus
+from ductor.model.errors import StepError
+from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
+from ductor.model.transition import Transition
+
+_LIVE: Final = frozenset({NodeStatus.SCHEDULED, NodeStatus.WAITING, NodeStatus.RETRYING, NodeStatus.PAUSED})
+
+
+def decide(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    """The transitions that an intent causes now; none for an intent that comes too late or twice."""
+    if intent.kind in OPERATOR_KINDS:
+        return _operate(ctx, intent)
+    rule = _RULES.get(intent.kind)
+    return rule(ctx, intent) if rule else ()
+
+
+def decide_ready(ctx: TickContext, node: GraphNode) -> Iterable[Transition]:
+    """A node whose incoming edges are all resolved: it starts, or it is skipped (steps: Readiness)."""
+    own = NodeContext(ctx, node)
+    if not _joined(ctx, node):
+        yield tr.NodeSkipped(node.ref)
+        return
+    try:
+        wanted = node.condition is None or holds(own, node.condition)
+    except ExpressionError as fault:
+        yield from fail(own, StepError(fault.code, fault.message, retryable=False))
+        return
+    if wanted:
+        yield from node.behaviour.start(own)
+    else:
+        yield tr.NodeSkipped(node.ref)
+
+
+def decide_due(ctx: TickContext) -> Iterable[Transition]:
+    """What is due by now: the run's deadline, parked nodes, and live attempts that somebody should look after.
+
+    While paused only attempts are looked after: deadlines wait for the resume.
+    """
+    state = ctx.state
+    resting = state.status is RunStatus.PAUSED
+    if state.deadline and state.deadline <= ctx.now and not state.ending and not resting:
+        error = StepError("RUN_TIMED_OUT", "the run did not end within its run_timeout_ms", retryable=False)
+        yield from ending(ctx, RunStatus.TIMED_OUT, error, "")
+        return
+    for ref in [ref for ref, entry in state.root.nodes.items() if _is_due(entry.deadline, entry.check_at, ctx.now)]:
+        entry = state.root.nodes[ref]
+        if entry.status is NodeStatus.SCHEDULED:
+            every = entry.check_every if state.ending else min(entry.check_every * 2, MAX_CHECK_MS)
+            yield tr.NodeChecked(ref, ctx.now + every, every)
+        elif entry.status in PARKED and not resting and not state.ending:
+            own = NodeContext(ctx, ctx.graph.by_ref[ref])
+            yield from own.node.behaviour.due(own)
+
+
+MAX_CHECK_MS: Final = 86_400_000
+
+
+def _is_due(deadline: int, check_at: int, now: int) -> bool:
+    return 0 < deadline <= now or 0 < check_at <= now
+
+
+def soonest_due(ctx: TickContext) -> int:
+    """The earliest moment (epoch ms) at which `decide_due` will have something to do, 0 = never."""
+    state = ctx.state
+    if state.status.terminal:
+        return 0
+    moments = [entry.check_at for entry in state.root.nodes.values() if entry.check_at]
+    if state.status is not RunStatus.PAUSED and not state.ending:
+        moments += [entry.deadline for entry in state.root.nodes.values() if entry.deadline]
+        moments += [state.deadline] if state.deadline else []
+    return min(moments, default=0)
+
+
+def decide_end(ctx: TickContext) -> Iterable[Transition]:
+    """The run ends when it was ending and its last attempt has closed, or when every node has ended."""
+    state = ctx.state
+    if state.status.terminal:
+        return
+    if state.ending is not None:
+        if not state.root.attempts:
+            yield tr.RunEnded(state.ending, error=state.error, reason=state.reason)
+    elif state.root.ended == len(ctx.graph.nodes) and state.status is not RunStatus.PAUSED:
+        yield from _completed(ctx)
+
+
+def _completed(ctx: TickContext) -> Iterable[Transition]:
+    template = ctx.graph.output
+    if template is None:
+        yield tr.RunEnded(RunStatus.COMPLETED)
+        return
+    try:
+        output = template.render(ctx.bindings(template.reads))
+    except ExpressionError as fault:
+        yield tr.RunEnded(RunStatus.FAILED, error=StepError(fault.code, f"output: {fault.message}", retryable=False))
+        return
+    yield tr.RunEnded(RunStatus.COMPLETED, ctx.keep(output))
+
+
+def _joined(ctx: TickContext, node: GraphNode) -> bool:
+    if not node.indegree:
+        return True
+    join = ctx.state.root.joins.get(node.index)
+    taken = join.taken if join else 0
+    return taken == node.indegree if node.step.join is Join.ALL else taken > 0
+
+
+def _start(ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+    if not ctx.state.started_at and not ctx.state.status.terminal:
+        yield tr.RunStarted(_deadline(ctx))
+
+
+def _deadline(ctx: TickContext) -> int:
+    limit = ctx.graph.definition.run_timeout_ms
+    return ctx.now + limit if limit else 0
+
+
+def _attempt_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    entry = ctx.state.root.nodes.get(intent.node)
+    if (
+        entry is None
+        or intent.status is None
+        or entry.status is not NodeStatus.SCHEDULED
+        or (entry.attempt, entry.generation) != (intent.attempt, intent.generation)
+    ):
+        return ()
+    if ctx.state.ending and intent.status is not AttemptStatus.SUCCEEDED:
+        return (tr.NodeCancelled(intent.node),)
+    own = NodeContext(ctx, ctx.graph.by_ref[intent.node])
+    return own.node.behaviour.finished(own, intent)
+
+
+def _command_failed(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    """A command that can never be carried out fails its node, as a non-retryable end of the attempt it was for."""
+    refused = Intent(
+        id=intent.id,
+        run_id=intent.run_id,
+        kind=IntentKind.ATTEMPT_FINISHED,
+        node=intent.node,
+        attempt=intent.attempt,
+        generation=intent.generation,
+        status=AttemptStatus.FAILED,
+        error=intent.error or StepError("COMMAND_REFUSED", "the command was refused", retryable=False),
+    )
+    return _attempt_finished(ctx, refused)
+
+
+_RULES: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] = {
+    IntentKind.START: _start,
+    IntentKind.ATTEMPT_FINISHED: _attempt_finished,
+    IntentKind.COMMAND_FAILED: _command_failed,
+}
+
+
+def _operate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    """An operator's intent is applied or rejected, and either way leaves an audit entry."""
+    refusal = _refusal(ctx.state.status, ctx.state.ending, intent.kind)
+    yield tr.OperatorAudited(
+        intent_id=intent.id,
+        operation=intent.kind.value,
+        outcome="rejected" if refusal else "applied",
+        actor=intent.actor,
+        request_id=intent.request_id,
+        request_hash=intent.request_hash,
+        reason=intent.reason,
+        code=refusal[0] if refusal else "",
+        message=refusal[1] if refusal else "",
+    )
+    if not refusal:
+        yield from _OPERATIONS[intent.kind](ctx, intent)
+
+
+def _refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKind) -> tuple[str, str] | None:
+    """Why the control does not apply now: code and sentence (runs: Controls)."""
+    if kind is IntentKind.REDRIVE:
+        if status in (RunStatus.FAILED, RunStatus.TIMED_OUT):
+            return None
+        return "NOT_REDRIVABLE", f"not redrivable in {status.value}: only failed, timed_out and stalled runs are"
+    if status.terminal:
+        return "RUN_TERMINAL", f"the run has already ended as {status.value}"
+    if kind is IntentKind.PAUSE and (status is RunStatus.PAUSED or drain):
+        return "NOT_PAUSABLE", f"not pausable in {(drain or status).value}"
+    if kind is IntentKind.RESUME and status is not RunStatus.PAUSED:
+        return "NOT_PAUSED", f"not paused but {status.value}"
+    if kind is IntentKind.CANCEL and drain is RunStatus.CANCELLED:
+        return "ALREADY_CANCELLING", "the run is already being cancelled"
+    return None
+
+
+def _pause(_ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+    yield tr.RunPaused()
+
+
+def _resume(_ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+    yield tr.RunResumed()
+
+
+def _cancel_run(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    return ending(ctx, RunStatus.CANCELLED, None, intent.reason)
+
+
+def _terminate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    yield from cancel_nodes(ctx, _LIVE)
+    yield tr.RunEnded(RunStatus.TERMINATED, reason=intent.reason)
+
+
+def _redrive(ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+    yield tr.RunRedriven(_deadline(ctx))
+
+
+_OPERATIONS: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] = {
+    IntentKind.PAUSE: _pause,
+    IntentKind.RESUME: _resume,
+    IntentKind.CANCEL: _cancel_run,
+    IntentKind.TERMINATE: _terminate,
+    IntentKind.REDRIVE: _redrive,
+}

@@ -1,0 +1,32 @@
+"""The task of an attempt, derived from the committed state: what `StartAttempt` puts on the steps queue."""
+
+from __future__ import annotations
+
+from ductor.engine.graph import Graph
+from ductor.model.attempt import AttemptTask
+from ductor.model.enums import NodeStatus
+from ductor.model.run import RunState
+
+
+def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTask | None:
+    """The task of this attempt, or None when the node has moved on and nobody waits for it any more."""
+    entry = state.root.nodes.get(node)
+    if entry is None or entry.status is not NodeStatus.SCHEDULED or entry.attempt != attempt:
+        return None
+    step = graph.by_ref[node].step
+    return AttemptTask(
+        run_id=state.run_id,
+        tenant=state.origin.tenant,
+        node=node,
+        attempt=attempt,
+        generation=entry.generation,
+        action=step.action,
+        input=entry.input,
+        timeout_ms=step.timeout_ms,
+        heartbeat_timeout_ms=step.heartbeat_timeout_ms,
+        idempotency_key=f"{state.run_id}/{node}",
+        connection_ref=step.connection_ref,
+        connection_ref_mode=step.connection_ref_mode,
+        definition_id=state.origin.definition_id,
+        scheduled_at=entry.started_at,
+    )

@@ -1,0 +1,167 @@
+"""One tick: intents in, transitions and commands out. Pure, deterministic and bounded.
+
+Order: each intent in turn, after each everything that became ready; then what is due; then the end of the run; then
+the one wake-up. What does not fit a bounded tick stays `ready`, and the tick asks for a nudge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ductor.engine.context import Load, TickContext
+from ductor.engine.decide import decide, decide_due, decide_end, decide_ready, soonest_due
+from ductor.engine.graph import Graph
+from ductor.engine.outcome import ending
+from ductor.model import transition as tr
+from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
+from ductor.model.enums import NodeStatus, RunStatus
+from ductor.model.errors import StepError
+from ductor.model.intent import Intent, IntentKind
+from ductor.model.payload import Stored
+from ductor.model.run import RunState
+from ductor.model.transition import Transition
+
+STARTS_PER_TICK: Final = 100
+"""Attempts that one tick hands out; more would make the header and the sends too large."""
+
+MAX_TRANSITIONS: Final = 25_000
+"""A run with more is a loop: it fails with TRANSITION_LIMIT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What came out. `stores` must be durable before `state` is; `commands` are sent after it.
+
+    Without transitions nothing is to be committed, but `commands` may still hold what a nudge sends again.
+    """
+
+    state: RunState
+    transitions: tuple[Transition, ...]
+    commands: tuple[Command, ...]
+    stores: tuple[Stored, ...]
+
+
+def tick(graph: Graph, state: RunState, intents: Sequence[Intent], now: int, load: Load) -> Tick:
+    """Apply intents in order at `now` (epoch ms). Takes ownership of `state`: it is changed in place."""
+    ctx = TickContext(graph, state, now, load)
+    for intent in intents:
+        _apply(ctx, decide(ctx, intent))
+        _settle(ctx)
+    rearm = _fire(ctx, intents)
+    _apply(ctx, decide_end(ctx))
+    _arm(ctx, rescan=rearm)
+    return Tick(state, tuple(ctx.transitions), _commands(ctx, intents), tuple(ctx.stores.values()))
+
+
+def _apply(ctx: TickContext, transitions: Iterable[Transition]) -> None:
+    for transition in transitions:
+        ctx.apply(transition)
+
+
+def _settle(ctx: TickContext) -> None:
+    """Decide ready nodes in definition order until none is left or the tick is full."""
+    while _may_start(ctx) and _has_room(ctx):
+        _apply(ctx, decide_ready(ctx, ctx.graph.nodes[ctx.state.root.ready[0]]))
+        if ctx.state.seq > MAX_TRANSITIONS and not ctx.state.ending:
+            error = StepError("TRANSITION_LIMIT", f"more than {MAX_TRANSITIONS} transitions", retryable=False)
+            _apply(ctx, ending(ctx, RunStatus.FAILED, error, ""))
+
+
+def _may_start(ctx: TickContext) -> bool:
+    return ctx.state.status is RunStatus.RUNNING and ctx.state.ending is None and bool(ctx.state.root.ready)
+
+
+def _has_room(ctx: TickContext) -> bool:
+    return ctx.starts < STARTS_PER_TICK and ctx.work_left > 0
+
+
+def _fire(ctx: TickContext, intents: Sequence[Intent]) -> bool:
+    """Act on what is due. True when all deadlines were looked at, so that the wake-up must be set anew."""
+    kinds = {intent.kind for intent in intents}
+    fired = IntentKind.TIMER_FIRED in kinds and 0 < ctx.state.wake_at <= ctx.now
+    if fired:
+        ctx.apply(tr.WakeArmed(0))
+    rescan = fired or bool(kinds & _RESCAN)
+    while (rescan or 0 < ctx.soonest <= ctx.now) and not ctx.state.status.terminal:
+        ctx.soonest = 0
+        before = len(ctx.transitions)
+        _apply(ctx, decide_due(ctx))
+        _settle(ctx)
+        if len(ctx.transitions) == before:
+            break
+    return rescan
+
+
+_RESCAN: Final = frozenset({IntentKind.RESUME, IntentKind.REDRIVE})
+
+
+def _arm(ctx: TickContext, *, rescan: bool) -> None:
+    """A run arms one wake-up, and only one earlier than the armed one."""
+    if ctx.state.status.terminal:
+        return
+    wanted = soonest_due(ctx) if rescan else ctx.soonest
+    if wanted and (not ctx.state.wake_at or wanted < ctx.state.wake_at):
+        ctx.apply(tr.WakeArmed(wanted))
+
+
+def _commands(ctx: TickContext, intents: Sequence[Intent]) -> tuple[Command, ...]:
+    commands: list[Command] = []
+    for transition in ctx.transitions:
+        commands.extend(_command_of(ctx, transition))
+    if _may_start(ctx):
+        commands.append(Nudge())
+    if not ctx.transitions:
+        commands.extend(_again(ctx.state, intents, ctx.now))
+    return tuple(commands)
+
+
+def _again(state: RunState, intents: Sequence[Intent], now: int) -> Iterable[Command]:
+    """What intents that changed nothing still ask for: a nudge all that is outstanding, an early wake-up itself."""
+    kinds = {intent.kind for intent in intents}
+    if IntentKind.NUDGE in kinds:
+        yield from outstanding(state)
+    elif IntentKind.TIMER_FIRED in kinds and state.wake_at > now:
+        yield ArmWake(state.wake_at)
+
+
+def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
+    state = ctx.state
+    stopping = state.ending is not None or state.status.terminal
+    match transition:
+        case tr.NodeScheduled(node, attempt, generation) if not stopping:
+            yield StartAttempt(node, attempt, generation)
+        case tr.NodeChecked(node) if state.root.nodes[node].status is NodeStatus.SCHEDULED:
+            entry = state.root.nodes[node]
+            kind = RevokeAttempt if stopping else CheckAttempt
+            yield kind(node, entry.attempt, entry.generation)
+        case tr.RunEnding():
+            yield from _revocations(state)
+        case tr.NodeCancelled(node, True):
+            entry = state.root.nodes[node]
+            yield RevokeAttempt(node, entry.attempt, entry.generation)
+        case tr.WakeArmed(at) if at and at == state.wake_at:
+            yield ArmWake(at)
+        case _:
+            pass
+
+
+def _revocations(state: RunState) -> Iterable[Command]:
+    for ref, entry in state.root.nodes.items():
+        if entry.status is NodeStatus.SCHEDULED:
+            yield RevokeAttempt(ref, entry.attempt, entry.generation)
+
+
+def outstanding(state: RunState) -> tuple[Command, ...]:
+    """What must be in flight for this state, derived from it alone: sending it again is harmless and always enough."""
+    if state.status.terminal:
+        return ()
+    commands: list[Command] = []
+    for ref, entry in state.root.nodes.items():
+        if entry.status is NodeStatus.SCHEDULED:
+            kind = RevokeAttempt if state.ending else CheckAttempt
+            commands.append(kind(ref, entry.attempt, entry.generation))
+    if state.wake_at:
+        commands.append(ArmWake(state.wake_at))
+    return tuple(commands)

@@ -1,0 +1,118 @@
+"""`action`: a step worker runs a registered action with the rendered args. The args belong to the action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ductor.engine.backoff import jittered_ms, may_retry
+from ductor.engine.context import NodeContext
+from ductor.engine.outcome import complete, fail
+from ductor.expressions import ExpressionError, Template, compile_template
+from ductor.model import transition as tr
+from ductor.model.attempt import AttemptStatus
+from ductor.model.definition import Step
+from ductor.model.enums import NodeStatus
+from ductor.model.errors import StepError, Violation, clip
+from ductor.model.intent import Intent
+from ductor.model.json import JSON
+from ductor.model.payload import Payload
+from ductor.model.transition import Transition
+from ductor.steps.reading import ArgsInvalidError, Problem, joined
+from ductor.steps.spec import WORK_EDGES, Expression, ExpressionKind, Scope
+
+EDGES: Final = WORK_EDGES
+
+
+def parse_args(args: JSON) -> dict[str, JSON]:
+    """The args as they stand, templates unrendered."""
+    if not isinstance(args, dict):
+        raise ArgsInvalidError([Problem("", "must be an object")])
+    return args
+
+
+def validate(step: Step, scope: Scope) -> Iterator[Violation]:
+    """The action must be named, known to this installation, and accept the args."""
+    if not step.action:
+        yield Violation(f"{step.ref}.action", "ACTION_REQUIRED", "name the action to run, for example core.echo")
+    else:
+        yield from action_faults(step.ref, step.action, step.args, scope)
+
+
+def action_faults(at: str, name: str, args: JSON, scope: Scope) -> Iterator[Violation]:
+    """What is wrong with running `name` with `args`; fields are given below the path `at`."""
+    if name not in scope.catalog:
+        yield Violation(joined(at, "action"), "ACTION_UNKNOWN", _unknown(name, scope.catalog.nearest(name)))
+        return
+    for path, message in scope.catalog.validate_args(name, args if isinstance(args, dict) else {}):
+        yield Violation(
+            joined(joined(at, "args"), path) if path else joined(at, "args"), "ACTION_ARGS_INVALID", message
+        )
+
+
+def expressions(step: Step) -> Iterator[Expression]:
+    """The args are one template."""
+    yield Expression("args", step.args, ExpressionKind.TEMPLATE)
+
+
+def _unknown(name: str, near: str | None) -> str:
+    shown = name[:60]
+    if near is not None:
+        return f"no action '{shown}' is registered; did you mean '{near}'?"
+    return f"no action '{shown}' is registered; register it with @action or correct the name"
+
+
+CHECK_MS: Final = 60_000
+"""How long after an attempt was handed out somebody first looks whether it is still alive; doubles from there."""
+
+
+class ActionBehaviour:
+    """Hands attempts to the step workers and applies what their rows say."""
+
+    def compile(self, step: Step) -> Template:
+        return compile_template(step.args)
+
+    def start(self, ctx: NodeContext) -> Iterable[Transition]:
+        template: Template = ctx.args
+        ctx.tick.work_left -= 1
+        try:
+            value = template.render(ctx.tick.bindings(template.reads))
+        except ExpressionError as fault:
+            return fail(ctx, StepError(fault.code, fault.message, retryable=False))
+        return (_schedule(ctx, ctx.tick.keep(value)),)
+
+    def due(self, ctx: NodeContext) -> Iterable[Transition]:
+        """The backoff is over: the next attempt gets the very input of the first."""
+        return (_schedule(ctx, ctx.entry.input),)
+
+    def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        if intent.status is AttemptStatus.SUCCEEDED:
+            return complete(ctx, intent.output)
+        error = intent.error or StepError("WORKER_LOST", "the attempt ended without a result")
+        retry = ctx.node.step.retry
+        failures = ctx.entry.attempt - ctx.entry.first_attempt + 1
+        if may_retry(retry, failures, error, ctx.now - ctx.entry.entered_at):
+            key = f"{ctx.tick.state.run_id}/{ctx.id}/{ctx.entry.attempt}"
+            at = ctx.now + jittered_ms(retry, failures, key)
+            return (tr.NodeRetrying(ctx.id, ctx.entry.attempt, short(error), at),)
+        timed_out = intent.status is AttemptStatus.TIMED_OUT
+        return fail(ctx, short(error), NodeStatus.TIMED_OUT if timed_out else NodeStatus.FAILED)
+
+
+def _schedule(ctx: NodeContext, value: Payload) -> Transition:
+    return tr.NodeScheduled(
+        ctx.id,
+        ctx.entry.attempt + 1,
+        ctx.entry.generation + 1,
+        value,
+        ctx.now + CHECK_MS,
+        CHECK_MS,
+    )
+
+
+MAX_ERROR_IN_STATE: Final = 256
+
+
+def short(error: StepError) -> StepError:
+    """The error as the run header keeps it; the attempt row has all of it."""
+    return StepError(error.code, clip(error.message, MAX_ERROR_IN_STATE), error.retryable)

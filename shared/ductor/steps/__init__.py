@@ -1,1 +1,1 @@
-"""One module per step type: its args, its edges and its own rules. Knows neither HTTP, YAML nor where anything is stored."""
+"""One module per step type: its args, its edges and its own rules. Knows neither HTTP, YAML nor storage."""

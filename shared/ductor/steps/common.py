@@ -1,4 +1,4 @@
-"""What every step has whatever its type: the expressions outside its args. Allowed roots stand where they are declared."""
+"""What every step has whatever its type: the expressions outside its args, grouped by when they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dataflow`: shapes data inside the coordinator, with CEL and without a worker. Reads and writes nothing outside the run."""
+"""`dataflow`: shapes data inside the coordinator, with CEL. Reads and writes nothing outside the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the registry knows of a step type, and the doors through which a step's own rules see the rest of a definition."""
+"""What the registry knows of a step type, and how a step's own rules see the rest of a definition."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ PLAIN_EDGES: Final = frozenset({EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE}
 """Edges of steps that neither time out nor route."""
 
 
+ArgsModel = type[msgspec.Struct]
+
+
 class ExpressionKind(StrEnum):
     """How a field is evaluated."""
 
@@ -63,7 +66,7 @@ class Catalog(Protocol):
         ...
 
     def validate_args(self, name: str, args: Mapping[str, JSON]) -> Iterable[tuple[str, str]]:
-        """(path, what is wrong) for each fault of a known action's args. Values with templates are unknown: not faults."""
+        """(path, what is wrong) for each fault of a known action's args. A value with a template is no fault."""
         ...
 
     def needs_connection(self, name: str) -> bool:
@@ -94,7 +97,7 @@ class StepSpec(msgspec.Struct, frozen=True):
 
     type: StepType
     edges: frozenset[EdgeType]
-    args_model: type[msgspec.Struct] | None
+    args_model: ArgsModel | None
     parse: Callable[[JSON], Any]
     validate: Callable[[Step, Scope], Iterator[Violation]]
     expressions: Callable[[Step], Iterator[Expression]]

@@ -72,7 +72,7 @@ class Program:
             value = bindings.get(root, _MISSING)
             if value is _MISSING:
                 raise ExpressionError(f"{root} is not available here", self.source)
-            data[root] = prune(value, paths)
+            data[root] = prune(value, paths) if paths else value
         try:
             if self._heavy:
                 cost.admit(self._tree, data, self.source)
@@ -88,10 +88,10 @@ class Program:
 
 def _follow(path: Path, bindings: Mapping[str, JSON]) -> JSON:
     """The value at a constant path, or `_MISSING` when only the runtime can say what is wrong with it."""
-    value: JSON = bindings
-    for key in path:
+    value: JSON = bindings.get(str(path[0]), _MISSING)
+    for key in path[1:]:
         if isinstance(key, str):
-            if not isinstance(value, Mapping) or key not in value:
+            if not isinstance(value, dict) or key not in value:
                 return _MISSING
         elif not isinstance(value, list) or not 0 <= key < len(value):
             return _MISSING

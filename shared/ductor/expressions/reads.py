@@ -88,7 +88,7 @@ class Collector:
                 self._steps.add(path[1])
             else:
                 self._all_steps = True
-        keys = [key for key in _leading_names(path[1:])]
+        keys = _leading_names(path[1:])
         level = self.paths.get(root)
         if level is None:
             self.paths[root] = _chain(keys)

@@ -1,4 +1,4 @@
-"""Templates: JSON values whose strings may hold `${{ expression }}`. A value that came out of one is never read again."""
+"""Templates: JSON values whose strings may hold `${{ expression }}`. What came out of one is never read again."""
 
 from __future__ import annotations
 

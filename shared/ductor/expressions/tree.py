@@ -44,7 +44,7 @@ class Build(msgspec.Struct, frozen=True):
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """An expanded macro (`all`, `exists`, `map`, `filter`, …). `variables` shadow outer names in everything but `source`."""
+    """An expanded macro (`all`, `exists`, `map`, `filter`, …). `variables` shadow outer names in its body."""
 
     variables: tuple[str, ...]
     source: Node

@@ -16,11 +16,12 @@ from ductor.expressions import cost, results
 from ductor.expressions.errors import ExpressionError, ExpressionSyntaxError, SyntaxCode
 from ductor.expressions.reads import ROOTS, Collector, Path, Reads, prune, static_path
 from ductor.expressions.tree import Node, decode
-from ductor.model.json import JSON
+from ductor.model.json import JSON, encode
 
 MAX_SOURCE_BYTES: Final = 8192
 """The longest expression, in bytes of UTF-8. The runtime's own nesting limit is 32 levels."""
 
+_NUL_ESCAPE: Final = b"\\u0000"
 _MISSING: Final = object()
 _NO_SCOPE: Final[frozenset[str]] = frozenset()
 _env = cel.NewEnv(variables=dict.fromkeys(ROOTS, cel.Type.DYN))
@@ -74,6 +75,8 @@ class Program:
                 raise ExpressionError(f"{root} is not available here", self.source)
             data[root] = prune(value, paths) if paths else value
         try:
+            if _NUL_ESCAPE in encode(data) and _has_nul(data):
+                raise ExpressionError("a text that it reads contains the character U+0000", self.source)
             if self._heavy:
                 cost.admit(self._tree, data, self.source)
             return self._expression.eval(data=data)
@@ -97,6 +100,15 @@ def _follow(path: Path, bindings: Mapping[str, JSON]) -> JSON:
             return _MISSING
         value = value[key]
     return value
+
+
+def _has_nul(value: JSON) -> bool:
+    """The runtime cuts texts at U+0000 without a word, so such values are refused instead."""
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any("\0" in key or _has_nul(item) for key, item in value.items())
+    return isinstance(value, list) and any(map(_has_nul, value))
 
 
 def _kind(value: JSON) -> str:

@@ -74,10 +74,17 @@ Span = tuple[int, int]
 def _fields(data: bytes, pos: int, end: int) -> Iterator[tuple[int, int, int]]:
     """(field, a, b): a span for length-delimited fields, (value, wire type marker) otherwise."""
     while pos < end:
-        key, pos = _varint(data, pos)
+        # One-byte numbers are nearly all there are; a call for each would double the time of a decode.
+        key = data[pos]
+        pos += 1
+        if key > 127:
+            key, pos = _varint(data, pos - 1)
         wire = key & 7
         if wire == 2:
-            size, pos = _varint(data, pos)
+            size = data[pos]
+            pos += 1
+            if size > 127:
+                size, pos = _varint(data, pos - 1)
             yield key >> 3, pos, pos + size
             pos += size
         elif wire == 0:

@@ -12,7 +12,7 @@ import msgspec
 
 
 class Const(msgspec.Struct, frozen=True):
-    """A literal. `size` is what it weighs: bytes of a text, 1 for anything else."""
+    """A literal. `size` is what it weighs: 1, or for texts (empty ones too) more."""
 
     value: str | int | None
     size: int = 1
@@ -131,9 +131,9 @@ def _text(data: bytes, start: int, end: int) -> str:
 def _const(data: bytes, start: int, end: int) -> Node:
     for field, a, b in _fields(data, start, end):
         if field == 6:
-            return Const(_text(data, a, b), b - a + 1)
+            return Const(_text(data, a, b), b - a + 2)
         if field == 7:
-            return Const(None, b - a + 1)
+            return Const(None, b - a + 2)
         if field == 3:
             return Const(a if a < _UINT64 >> 1 else a - _UINT64)
     return Const(None)

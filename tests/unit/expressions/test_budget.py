@@ -28,6 +28,11 @@ def _doubling(depth: int) -> str:
     return body
 
 
+def _hidden_doubling(depth: int) -> str:
+    """As `_doubling`, but each copy goes through an addition of nothing."""
+    return _doubling(depth).replace("TRIGGER.v", "(TRIGGER.v + '')")
+
+
 def _outcome(source: str, value: Any = None) -> tuple[Any, float]:
     started = time.monotonic()
     try:
@@ -47,6 +52,7 @@ REFUSED = [
     pytest.param('"' + "é" * 5_000 + '"', None, "CEL_TOO_COMPLEX", id="bytes-not-characters"),
     pytest.param("TRIGGER.l.map(x, x)", None, "EXPRESSION_ERROR", id="quadratic-map"),
     pytest.param(f"size({_doubling(3)})", _TEXT, "EXPRESSION_ERROR", id="string-doubling"),
+    pytest.param(f"size({_hidden_doubling(3)})", _TEXT, "EXPRESSION_ERROR", id="string-doubling-behind-nothing"),
     pytest.param(f"size({_doubling(5)})", list(range(1000)), "EXPRESSION_ERROR", id="list-doubling"),
     pytest.param("TRIGGER.v + TRIGGER.v", _TEXT * 3, "EXPRESSION_ERROR", id="result-over-5-MB"),
     pytest.param("TRIGGER.t.matches('(a?){1000}b')", None, "CEL_TOO_COMPLEX", id="counted-pattern"),

@@ -1,0 +1,179 @@
+"""Turns intents into a committed state: runs the tick, stores what the state refers to, writes the header.
+
+Sends nothing: what a commit asks for stands in the state it committed (`state.last.commands`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from ductor.app.cache import Cache
+from ductor.app.headers import HEAD, header_item, history_sk, read_header, run_pk
+from ductor.app.payloads import PayloadStore
+from ductor.app.requests import outcome_put
+from ductor.engine.behaviour import Behaviour
+from ductor.engine.graph import Graph, compile_graph
+from ductor.engine.tick import Tick, abort, tick
+from ductor.model.command import Command
+from ductor.model.definition import Definition
+from ductor.model.enums import StepType
+from ductor.model.errors import StepError, clip
+from ductor.model.intent import Intent
+from ductor.model.json import JSON
+from ductor.model.payload import Payload
+from ductor.model.run import MAX_HEADER_BYTES, HistoryRow, LastTick, Origin, RunState
+from ductor.model.transition import OperatorAudited
+from ductor.ports import Clock, Faults, Item, Put, Table, UnavailableError
+
+LoadDefinition = Callable[[str, str], Definition]
+"""(tenant, definition id) to the published definition, which never changes."""
+
+
+class Outcome(StrEnum):
+    """What came of a tick."""
+
+    COMMITTED = "committed"
+    NOTHING = "nothing"
+    LOST = "lost"
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """The outcome, the state that is stored now (None after a lost race), and what is to be sent.
+
+    With NOTHING, `commands` are what the intents ask to send again; the state is unchanged.
+    """
+
+    outcome: Outcome
+    state: RunState | None
+    commands: tuple[Command, ...]
+
+
+class EngineFaultError(Exception):
+    """The tick itself failed: a bug, or a state that the engine cannot go on from. Trying again would not help."""
+
+
+class Committer:
+    """Ticks and commits. A lost race is an outcome, not an error."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        payloads: PayloadStore,
+        definitions: LoadDefinition,
+        behaviours: Mapping[StepType, Behaviour],
+        clock: Clock,
+        faults: Faults,
+    ) -> None:
+        self._table = table
+        self._payloads = payloads
+        self._definitions = definitions
+        self._behaviours = behaviours
+        self._clock = clock
+        self._faults = faults
+        self._graphs: Cache[str, Graph] = Cache(256)
+
+    def graph(self, state: RunState) -> Graph:
+        """The compiled definition that the run is pinned to."""
+        origin = state.origin
+        graph = self._graphs.get(origin.definition_id)
+        if graph is None:
+            graph = self._compile(origin)
+            self._graphs.put(origin.definition_id, graph)
+        return graph
+
+    def _compile(self, origin: Origin) -> Graph:
+        try:
+            return compile_graph(self._definitions(origin.tenant, origin.definition_id), self._behaviours)
+        except UnavailableError:
+            raise
+        except Exception as fault:
+            raise EngineFaultError(f"definition {origin.definition_id} does not compile: {fault}") from fault
+
+    def commit(self, graph: Graph, state: RunState, intents: Sequence[Intent], applied: tuple[str, ...]) -> Committed:
+        """Tick `state` with `intents` and commit. Takes ownership of `state`; use the one that comes back.
+
+        `applied` are the ids of the whole batch, those applied by an earlier tick included. Raises EngineFaultError,
+        UnavailableError (then nobody knows whether it was committed: load again).
+        """
+        version, last = state.version, state.last
+        result = self._run(graph, state, intents)
+        if not result.transitions:
+            return Committed(Outcome.NOTHING, state, result.commands)
+        self._store_first(state.run_id, version, last, result)
+        item = _sealed(version, result, applied)
+        if len(item.body) > MAX_HEADER_BYTES:
+            return self._fail_too_large(graph, state.run_id, version, len(item.body), applied)
+        return self._write(item, version, result)
+
+    def _run(self, graph: Graph, state: RunState, intents: Sequence[Intent]) -> Tick:
+        def load(payload: Payload) -> JSON:
+            return self._payloads.load(state.run_id, payload)
+
+        try:
+            return tick(graph, state, intents, self._clock.now_ms(), load)
+        except UnavailableError:
+            raise
+        except Exception as fault:
+            raise EngineFaultError(f"{type(fault).__name__}: {clip(str(fault), 512)}") from fault
+
+    def _store_first(self, run_id: str, version: int, last: LastTick, result: Tick) -> None:
+        """What must be there when the new header is seen, and harms nobody if it never is."""
+        for stored in result.stores:
+            self._payloads.put(run_id, stored)
+        if last.transitions:
+            self._table.write((Put(history_item(run_id, version, last)),))
+        self._faults.at("coordinator.before_commit")
+
+    def _write(self, item: Item, version: int, result: Tick) -> Committed:
+        state, at = result.state, result.state.updated_at
+        answers = [
+            outcome_put(state.run_id, transition, at)
+            for transition in result.transitions
+            if isinstance(transition, OperatorAudited) and transition.request_id
+        ]
+        conflict = self._table.write((Put(item, version), *answers))
+        if conflict is not None:
+            return Committed(Outcome.LOST, None, ())
+        self._faults.at("coordinator.after_commit")
+        return Committed(Outcome.COMMITTED, state, result.commands)
+
+    def _fail_too_large(
+        self, graph: Graph, run_id: str, version: int, size: int, applied: tuple[str, ...]
+    ) -> Committed:
+        """Fail the run from its stored state: a write that cannot succeed must not be tried for ever."""
+        item = self._table.get(run_pk(run_id), HEAD)
+        if item is None or item.version != version:
+            return Committed(Outcome.LOST, None, ())
+        state = read_header(item)
+        state.version = version
+        message = f"the run's state would take {size} bytes; at most {MAX_HEADER_BYTES} are allowed"
+        error = StepError("STATE_TOO_LARGE", message, retryable=False)
+        result = abort(graph, state, error, self._clock.now_ms())
+        return self._write(_sealed(version, result, applied), version, result)
+
+
+def history_item(run_id: str, version: int, last: LastTick) -> Item:
+    """The history row of the tick that commit `version` applied."""
+    row = HistoryRow(version, last.at, last.seq + 1, last.transitions, last.applied)
+    return Item(pk=run_pk(run_id), sk=history_sk(row.seq), body=_encode(row))
+
+
+def _sealed(version: int, result: Tick, applied: tuple[str, ...]) -> Item:
+    """The header row of the state after the tick, with the tick itself in it."""
+    state = result.state
+    state.version = version + 1
+    state.last = LastTick(
+        at=state.updated_at,
+        seq=state.seq - len(result.transitions),
+        applied=applied,
+        transitions=result.transitions,
+        commands=result.commands,
+    )
+    return header_item(state)
+
+
+_encode = msgspec.json.Encoder().encode

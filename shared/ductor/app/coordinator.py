@@ -1,0 +1,195 @@
+"""The single writer of run state: intents in, one conditional commit per run, commands out, and only then the ack.
+
+Every step here may crash, be repeated, or lose its reply. The order (store what the state will refer to, commit,
+send, acknowledge) and the ids kept in the header make a repetition resend and never apply twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ductor.app.cache import Cache
+from ductor.app.commit import Committer, EngineFaultError, Outcome
+from ductor.app.dispatch import Dispatcher
+from ductor.app.headers import HEAD, is_stalled, read_header, request_sk, run_pk
+from ductor.app.stalls import Stalls
+from ductor.model.intent import OPERATOR_KINDS, Intent
+from ductor.model.run import RunState
+from ductor.ports import Faults, Message, Table, UnavailableError, Unit
+
+COMMIT_TRIES: Final = 8
+"""Lost races in a row before the messages wait for a redelivery."""
+
+MISSING_TRIES: Final = 10
+"""Deliveries of an intent for a run that is not there before it goes to the dead letters: some minutes."""
+
+FIRST_RETRY_MS: Final = 200
+MAX_RETRY_MS: Final = 60_000
+
+
+class Handled(msgspec.Struct):
+    """What became of a batch, by receipt: to acknowledge, to retry after some ms, to bury with a reason."""
+
+    done: list[str] = []
+    later: list[tuple[str, int]] = []
+    buried: list[tuple[str, str]] = []
+
+
+class MissingRunError(LookupError):
+    """There is no such run (yet)."""
+
+
+class Coordinator:
+    """Applies intents to runs. One batch at a time per instance: it is not thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        committer: Committer,
+        dispatcher: Dispatcher,
+        stalls: Stalls,
+        unit: Unit,
+        faults: Faults,
+        cached_runs: int = 0,
+    ) -> None:
+        self._table = table
+        self._committer = committer
+        self._dispatcher = dispatcher
+        self._stalls = stalls
+        self._unit = unit
+        self._faults = faults
+        self._runs: Cache[str, RunState] = Cache(cached_runs)
+
+    def handle(self, messages: Sequence[Message]) -> Handled:
+        """Process a batch; one run's failure never touches another's. The caller acknowledges what is `done`.
+
+        When grouping everything in one `Unit.batch`, call `forget` if that batch fails: remembered states would be
+        ahead of what is stored.
+        """
+        handled = Handled()
+        for run_id, group in _by_group(messages, handled).items():
+            self._handle_group(run_id, group, handled)
+        return handled
+
+    def forget(self) -> None:
+        """Drop all remembered run states."""
+        self._runs.clear()
+
+    def _handle_group(self, run_id: str, group: list[tuple[Message, Intent]], handled: Handled) -> None:
+        receipts = [message.receipt for message, _ in group]
+        intents = [intent for _, intent in group]
+        receives = max(message.receives for message, _ in group)
+        try:
+            with self._unit.part():
+                self._advance(run_id, intents)
+        except UnavailableError:
+            self._runs.drop(run_id)
+            handled.later.extend((receipt, retry_after_ms(receives)) for receipt in receipts)
+        except MissingRunError as missing:
+            self._give_up_or_wait(receipts, receives, str(missing), handled)
+        except Exception:
+            # Nobody knows what state a half-done pass left in memory; the stored one is sound.
+            self._runs.drop(run_id)
+            raise
+        else:
+            self._faults.at("coordinator.before_ack")
+            handled.done.extend(receipts)
+
+    def _give_up_or_wait(self, receipts: list[str], receives: int, reason: str, handled: Handled) -> None:
+        if receives >= MISSING_TRIES:
+            handled.buried.extend((receipt, reason) for receipt in receipts)
+        else:
+            handled.later.extend((receipt, retry_after_ms(receives)) for receipt in receipts)
+
+    def _advance(self, run_id: str, intents: list[Intent]) -> None:
+        """One tick for these intents, again with the winner's state after each lost race."""
+        remembered = self._runs.get(run_id)
+        if remembered is not None and self._from_memory(remembered, intents):
+            return
+        for _ in range(COMMIT_TRIES):
+            if self._from_table(run_id, intents):
+                return
+        raise UnavailableError(f"lost {COMMIT_TRIES} races in a row for run {run_id}")
+
+    def _from_memory(self, state: RunState, intents: list[Intent]) -> bool:
+        """Whether a commit upon the remembered state succeeded. It may be old, so it never justifies doing nothing."""
+        self._runs.drop(state.run_id)
+        try:
+            return self._tick(state, intents) is Outcome.COMMITTED
+        except EngineFaultError:
+            return False
+
+    def _from_table(self, run_id: str, intents: list[Intent]) -> bool:
+        """Whether the intents were dealt with; False after a lost race."""
+        item = self._table.get(run_pk(run_id), HEAD)
+        if item is None:
+            raise MissingRunError(f"run {run_id} does not exist")
+        if is_stalled(item):
+            return self._stalls.take(item, intents)
+        try:
+            state = read_header(item)
+            state.version = item.version
+            return self._tick(state, intents) is not Outcome.LOST
+        except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+            return self._stalls.begin(item, intents, f"the stored state cannot be read: {fault}")
+        except EngineFaultError as fault:
+            return self._stalls.begin(item, intents, str(fault))
+
+    def _tick(self, state: RunState, intents: list[Intent]) -> Outcome:
+        graph = self._committer.graph(state)
+        applied = set(state.last.applied)
+        fresh = [intent for intent in intents if intent.id not in applied]
+        if len(fresh) < len(intents):
+            # The last commit may not have been followed by its sends; they must go out before they are overwritten.
+            self._dispatcher.send(graph, state, state.last.commands)
+        fresh = self._unanswered(state.run_id, fresh)
+        if not fresh:
+            return Outcome.NOTHING
+        done = self._committer.commit(graph, state, fresh, tuple(intent.id for intent in intents))
+        if done.state is not None:
+            self._dispatcher.send(graph, done.state, done.commands, fresh=done.outcome is Outcome.NOTHING)
+            self._faults.at("coordinator.after_send")
+        if done.state is not None and done.outcome is Outcome.COMMITTED:
+            self._runs.put(done.state.run_id, done.state)
+        return done.outcome
+
+    def _unanswered(self, run_id: str, intents: list[Intent]) -> list[Intent]:
+        """Without operators' requests that have an outcome already, whoever repeats them and however late."""
+        asked = [intent for intent in intents if intent.kind in OPERATOR_KINDS]
+        if not asked:
+            return intents
+        keys = [(run_pk(run_id), request_sk(intent.request_id)) for intent in asked]
+        answered = {sk for _, sk in self._table.batch_get(keys)}
+        kept: list[Intent] = []
+        for intent in intents:
+            if intent.kind in OPERATOR_KINDS:
+                sk = request_sk(intent.request_id)
+                if sk in answered:
+                    continue
+                answered.add(sk)
+            kept.append(intent)
+        return kept
+
+
+def retry_after_ms(receives: int) -> int:
+    """Milliseconds until the next delivery after the `receives`-th failed one."""
+    return int(min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** min(receives - 1, 12)))
+
+
+def _by_group(messages: Sequence[Message], handled: Handled) -> dict[str, list[tuple[Message, Intent]]]:
+    groups: dict[str, list[tuple[Message, Intent]]] = {}
+    for message in messages:
+        try:
+            intent = _decode(message.body)
+        except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+            handled.buried.append((message.receipt, f"not an intent: {fault}"))
+            continue
+        groups.setdefault(intent.run_id, []).append((message, intent))
+    return groups
+
+
+_decode = msgspec.json.Decoder(Intent).decode

@@ -1,0 +1,160 @@
+"""Carries out the commands of a committed tick. Everything here is idempotent: it may run again after any crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from ductor.engine.graph import Graph
+from ductor.engine.task import task_of
+from ductor.model.attempt import AttemptTask
+from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
+from ductor.model.errors import StepError, clip
+from ductor.model.intent import Intent, IntentKind
+from ductor.model.run import RunState
+from ductor.ports import Clock, Ids, Outgoing, Queue, Timers, UnavailableError
+
+SEND_TRIES: Final = 3
+"""How often entries that the queue did not accept are sent again at once, before the whole message waits."""
+
+
+class Attempts(Protocol):
+    """What dispatch asks of attempt rows (`app.attempts`)."""
+
+    def inspect(self, task: AttemptTask, now: int) -> Intent | AttemptTask | None:
+        """What the row says: the end to apply, the task to send again, or nothing while the attempt lives."""
+        ...
+
+    def revoke(self, task: AttemptTask, now: int) -> Intent | None:
+        """Close an unclaimed or lost attempt, ask the worker of a live one to stop; the end to apply, if there is one."""
+        ...
+
+
+class Dispatcher:
+    """Sends what a commit asked for. Raises UnavailableError when something could not be sent: try the run again."""
+
+    def __init__(
+        self, *, intents: Queue, steps: Queue, timers: Timers, attempts: Attempts, clock: Clock, ids: Ids
+    ) -> None:
+        self._intents = intents
+        self._steps = steps
+        self._timers = timers
+        self._attempts = attempts
+        self._clock = clock
+        self._ids = ids
+
+    def send(self, graph: Graph, state: RunState, commands: Sequence[Command], fresh: bool = False) -> None:
+        """Carry out `commands`. Ids derive from run, version and place; `fresh` adds a new part for a re-send."""
+        mark = f"{state.run_id}:{state.version}"
+        if fresh:
+            mark = f"{mark}:{self._ids.token(6)}"
+        tasks: list[tuple[str, AttemptTask]] = []
+        replies: list[Intent] = []
+        for place, command in enumerate(commands):
+            self._one(graph, state, command, f"{mark}:{place}", tasks, replies)
+        replies.extend(self._start(tasks))
+        self.intend(replies)
+
+    def _one(
+        self,
+        graph: Graph,
+        state: RunState,
+        command: Command,
+        mark: str,
+        tasks: list[tuple[str, AttemptTask]],
+        replies: list[Intent],
+    ) -> None:
+        match command:
+            case StartAttempt(node, attempt, _):
+                task = task_of(graph, state, node, attempt)
+                if task is not None:
+                    tasks.append((mark, task))
+            case ArmWake(at):
+                self._timers.arm(state.run_id, at)
+            case Nudge():
+                replies.append(Intent(id=mark, run_id=state.run_id, kind=IntentKind.NUDGE, at=self._clock.now_ms()))
+            case CheckAttempt(node, attempt, _):
+                self._check(graph, state, node, attempt, mark, tasks, replies)
+            case RevokeAttempt(node, attempt, generation):
+                task = AttemptTask(state.run_id, state.origin.tenant, node, attempt, generation, "", state.output)
+                reply = self._attempts.revoke(task, self._clock.now_ms())
+                if reply is not None:
+                    replies.append(reply)
+
+    def _check(
+        self,
+        graph: Graph,
+        state: RunState,
+        node: str,
+        attempt: int,
+        mark: str,
+        tasks: list[tuple[str, AttemptTask]],
+        replies: list[Intent],
+    ) -> None:
+        task = task_of(graph, state, node, attempt)
+        if task is None:
+            return
+        found = self._attempts.inspect(task, self._clock.now_ms())
+        if isinstance(found, Intent):
+            replies.append(found)
+        elif found is not None:
+            tasks.append((mark, found))
+
+    def _start(self, tasks: Sequence[tuple[str, AttemptTask]]) -> list[Intent]:
+        """Send tasks to the workers. A task that the queue refuses for good becomes a failed command of its node."""
+        try:
+            send_all(self._steps, [Outgoing(_encode(task), dedup_id=mark) for mark, task in tasks])
+        except ValueError:
+            return [reply for mark, task in tasks if (reply := self._start_one(mark, task)) is not None]
+        return []
+
+    def _start_one(self, mark: str, task: AttemptTask) -> Intent | None:
+        try:
+            send_all(self._steps, [Outgoing(_encode(task), dedup_id=mark)])
+        except ValueError as refused:
+            return Intent(
+                id=f"{mark}:refused",
+                run_id=task.run_id,
+                kind=IntentKind.COMMAND_FAILED,
+                at=self._clock.now_ms(),
+                node=task.node,
+                attempt=task.attempt,
+                generation=task.generation,
+                error=StepError("COMMAND_REFUSED", clip(str(refused), 256), retryable=False),
+            )
+        return None
+
+    def intend(self, intents: Sequence[Intent]) -> None:
+        """Send intents to their runs, in order. Ids that may be sent again within five minutes need a fresh dedup id."""
+        send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
+
+
+def intent_message(intent: Intent, ids: Ids) -> Outgoing:
+    """An intent as a message. The dedup id is fresh for each send: a FIFO queue swallows a repeated one silently."""
+    return Outgoing(_encode(intent), group=intent.run_id, dedup_id=f"{intent.id[:90]}~{ids.token(9)}")
+
+
+def send_all(queue: Queue, messages: Sequence[Outgoing]) -> None:
+    """Send all, trying entries that were not accepted again. Raises UnavailableError when some stay unaccepted.
+
+    Entries of one FIFO group are retried with everything after them, so that their order holds.
+    """
+    pending = list(messages)
+    for _ in range(SEND_TRIES):
+        if not pending:
+            return
+        failed = set(queue.send(pending))
+        groups = {pending[index].group for index in failed if pending[index].group}
+        first = {group: min(i for i in failed if pending[i].group == group) for group in groups}
+        pending = [
+            message
+            for index, message in enumerate(pending)
+            if index in failed or (message.group in first and index > first[message.group])
+        ]
+    if pending:
+        raise UnavailableError(f"{len(pending)} messages were not accepted")
+
+
+_encode: Callable[[AttemptTask | Intent], bytes] = msgspec.json.Encoder().encode

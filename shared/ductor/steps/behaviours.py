@@ -1,0 +1,18 @@
+"""How each executable step type acts: the registry that the engine is given. Types that are missing cannot run yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ductor.engine.behaviour import Behaviour
+from ductor.model.enums import StepType
+from ductor.steps.action import ActionBehaviour
+from ductor.steps.condition import ConditionBehaviour
+from ductor.steps.wait import WaitBehaviour
+
+BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
+    StepType.ACTION: ActionBehaviour(),
+    StepType.CONDITION: ConditionBehaviour(),
+    StepType.WAIT: WaitBehaviour(),
+}

@@ -1,0 +1,160 @@
+"""The command line's entry point: names commands and options, and loads nothing heavy before a command needs it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ductor import __version__
+from ductor.cli.failure import Exit, Failure
+from ductor.cli.options import DATA_HELP, Format, LogLevel
+
+_BEGAN = time.monotonic()
+
+
+class Commands(TyperGroup):
+    """Turns a `Failure` of any command into its text on standard error and its exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Failure as failure:
+            for line in failure.lines():
+                typer.echo(line, err=True)
+            raise typer.Exit(int(failure.code)) from failure
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="ductor",
+    help="Durable workflows: publish a definition, trigger it, and it finishes, whatever crashes in between.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+workflow = typer.Typer(name="workflow", help="Definitions: check files without a server.", no_args_is_help=True)
+runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch.", no_args_is_help=True)
+app.add_typer(workflow)
+app.add_typer(runs)
+
+Data = Annotated[Path, typer.Option("--data", envvar="DUCTOR_DATA", help=DATA_HELP)]
+Shown = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
+Labels = Annotated[list[str] | None, typer.Option("--label", metavar="KEY=ID", help="A correlation label; repeatable.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ductor {__version__}")
+        raise typer.Exit(int(Exit.OK))
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 8080,
+    data: Data = Path("data"),
+    workers: Annotated[int | None, typer.Option(min=1, max=256, help="Threads that run actions.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Take the hello world to its result, then stay up.")] = False,
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="How much goes to standard error.")
+    ] = LogLevel.WARNING,
+) -> None:
+    """Run the server: API, coordinator, workers and timers in this one process, on one durable file."""
+    from ductor.cli import serve as command
+
+    command.run(command.Options(host, port, data, workers, demo, log_level), began=_BEGAN)
+
+
+@app.command()
+def demo(data: Data = Path("data")) -> None:
+    """Take the hello world from draft to finished result on a running server, and watch it."""
+    from ductor.cli import demo as command
+
+    command.run(data)
+
+
+@app.command()
+def trigger(
+    definition: Annotated[str, typer.Argument(help="A family slug (its newest version runs) or the id of a version.")],
+    input: Annotated[str, typer.Option("--input", metavar="JSON|@FILE", help="The payload; @- reads stdin.")] = "",
+    idempotency_key: Annotated[str, typer.Option(help="The same key and body give the same run, never a second.")] = "",
+    subject: Annotated[str, typer.Option(metavar="TYPE:ID", help="What the run is about.")] = "",
+    label: Labels = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the run; exit 1 unless it completes.")] = False,
+    shown: Shown = Format.TEXT,
+    data: Data = Path("data"),
+) -> None:
+    """Start a run of a published definition."""
+    from ductor.cli import trigger as command
+
+    request = command.Request(definition, input, idempotency_key, subject, tuple(label or ()))
+    command.run(request, data=data, wait=wait, shown=shown)
+
+
+@workflow.command()
+def validate(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE…", help="YAML or JSON files, patterns, folders, - for stdin.")
+    ],
+    shown: Shown = Format.TEXT,
+) -> None:
+    """Check definitions without a server; exit 1 when one is invalid. Every fault is shown at once."""
+    from ductor.cli import validate as command
+
+    command.run(files, shown)
+
+
+@workflow.command()
+def schema() -> None:
+    """Print the JSON Schema of the document, for editors."""
+    from ductor.cli import validate as command
+
+    command.print_schema()
+
+
+@runs.command("list")
+def list_runs(  # noqa: PLR0913 (one parameter per option)
+    family: Annotated[str, typer.Option(help="Only runs of this family.")] = "",
+    status: Annotated[str, typer.Option(help="Only runs in this state, such as failed.")] = "",
+    active: Annotated[bool, typer.Option("--active", help="Only runs that have not ended.")] = False,
+    subject: Annotated[str, typer.Option(metavar="TYPE:ID", help="Only runs about this subject.")] = "",
+    label: Labels = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
+    cursor: Annotated[str, typer.Option(help="Continue after an earlier page.")] = "",
+    shown: Shown = Format.TEXT,
+    data: Data = Path("data"),
+) -> None:
+    """List runs, newest first."""
+    from ductor.cli import runs as command
+
+    wanted = command.Filter(family, status, active, subject, tuple(label or ()), limit, cursor)
+    command.show_list(wanted, shown=shown, data=data)
+
+
+@runs.command()
+def show(run: str, shown: Shown = Format.TEXT, data: Data = Path("data")) -> None:
+    """Show one run: its state, what it waits for, every node with its error or output."""
+    from ductor.cli import runs as command
+
+    command.show(run, shown=shown, data=data)
+
+
+@runs.command()
+def watch(run: str, data: Data = Path("data")) -> None:
+    """Follow a run until it ends; exit 1 unless it completes. A restart of the server does not end the watch."""
+    from ductor.cli import runs as command
+
+    command.watch(run, data=data)

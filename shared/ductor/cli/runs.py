@@ -1,0 +1,122 @@
+"""`ductor runs`: lists, shows and follows runs. Changes nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ductor.cli import screen
+from ductor.cli.access import find
+from ductor.cli.client import Client
+from ductor.cli.follow import follow, require_completed
+from ductor.cli.options import Format
+from ductor.cli.values import labels, pair
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which runs, as the options say; empty means all."""
+
+    family: str
+    status: str
+    active: bool
+    subject: str
+    labels: tuple[str, ...]
+    limit: int
+    cursor: str
+
+    def query(self) -> dict[str, str]:
+        """The query string of the list route. Raises Failure for a malformed option."""
+        kind, subject = pair(self.subject, ":", "--subject", "type:id") if self.subject else ("", "")
+        query = {
+            "workflow_type": self.family,
+            "status": self.status,
+            "active_only": "true" if self.active else "",
+            "subject_type": kind,
+            "subject_id": subject,
+            "limit": str(self.limit),
+            "cursor": self.cursor,
+        }
+        query |= {f"label.{key}": value for key, value in labels(self.labels)}
+        return {name: value for name, value in query.items() if value}
+
+
+def show_list(wanted: Filter, *, shown: Format, data: Path) -> None:
+    """Print one page of runs, and how to get the next."""
+    query = wanted.query()
+    with Client(find(data)) as client:
+        rows, cursor = client.runs(query)
+    if shown is Format.JSON:
+        typer.echo(json.dumps({"data": rows, "next_cursor": cursor or None}))
+        return
+    console = screen.console()
+    console.print(_table(rows) if rows else "no runs")
+    if cursor:
+        console.print(screen.plain(f"more: add --cursor {cursor}"), soft_wrap=True)
+
+
+def show(run_id: str, *, shown: Format, data: Path) -> None:
+    """Print a run: head, what it waits for, and every node."""
+    with Client(find(data)) as client:
+        detail, snapshot = client.run(run_id), client.snapshot(run_id)
+    if shown is Format.JSON:
+        typer.echo(json.dumps({"run": detail, "snapshot": snapshot}))
+        return
+    console = screen.console()
+    _head(console, detail.get("summary") or {}, snapshot)
+    console.print(screen.node_table(snapshot.get("nodes") or {}, _fetched_at(snapshot)))
+
+
+def watch(run_id: str, *, data: Path) -> None:
+    """Follow a run; raises Failure unless it completes."""
+    with Client(find(data)) as client:
+        title = str((client.run(run_id).get("summary") or {}).get("workflow_type") or "run")
+        require_completed(follow(client, run_id, f"{title} {run_id}", screen.console()))
+
+
+def _table(rows: list[Document]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK", "WAITS FOR"):
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        waiting = row.get("waiting_on")
+        table.add_row(
+            Text(str(row.get("run_id"))),
+            Text(_workflow(row)),
+            screen.styled(str(row.get("status"))),
+            screen.local_time(row.get("started_at") or row.get("created_at")),
+            screen.span(row.get("started_at"), row.get("finished_at")),
+            Text(screen.waiting_text(waiting) if isinstance(waiting, dict) else ""),
+        )
+    return table
+
+
+def _head(console: Console, summary: Document, snapshot: Document) -> None:
+    status = str(snapshot.get("status"))
+    end = summary.get("finished_at") or _fetched_at(snapshot)
+    took = screen.span(summary.get("started_at"), end)
+    console.print(Text.assemble((_workflow(summary), "bold"), "  ", screen.styled(status), f"  {took}"))
+    console.print(Text(f"run {snapshot.get('run_id')}"))
+    for name in ("waiting_on", "stalled", "error"):
+        found = summary.get(name) or snapshot.get(name)
+        if found:
+            console.print(Text(f"{name.replace('_', ' ')}: {screen.short(found)}"))
+
+
+def _workflow(summary: Document) -> str:
+    version = summary.get("definition_version")
+    name = str(summary.get("workflow_type") or summary.get("family_slug") or "")
+    return f"{name} v{version}" if version else name
+
+
+def _fetched_at(snapshot: Document) -> str | None:
+    return (snapshot.get("metadata") or {}).get("fetched_at")

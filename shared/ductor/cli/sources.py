@@ -1,0 +1,59 @@
+"""Collects the files that `workflow validate` names: paths, patterns, folders, standard input. Parses nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ductor.cli.failure import Exit, Failure
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+STDIN: Final = "-"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One text and the name to show for it."""
+
+    name: str
+    data: bytes
+
+
+def collect(names: Sequence[str]) -> list[Source]:
+    """Every named text once, in order. Raises Failure when a name matches nothing or cannot be read."""
+    paths: dict[str, None] = {}
+    for name in names:
+        paths |= dict.fromkeys(_matches(name))
+    return [_read(path) for path in paths]
+
+
+def _matches(name: str) -> Iterator[str]:
+    path = Path(name)
+    if name == STDIN or path.is_file():
+        yield name
+        return
+    if path.is_dir():
+        found = sorted(str(below) for below in path.rglob("*") if below.suffix in SUFFIXES and below.is_file())
+    else:
+        found = sorted(str(match) for match in _expanded(path) if match.is_file())
+    if not found:
+        raise Failure(f"no such definition file: {name}", code=Exit.USAGE)
+    yield from found
+
+
+def _expanded(pattern: Path) -> Iterator[Path]:
+    root = Path(pattern.anchor)
+    relative = str(pattern.relative_to(root)) if pattern.anchor else str(pattern)
+    return iter(root.glob(relative))
+
+
+def _read(name: str) -> Source:
+    if name == STDIN:
+        return Source("<stdin>", sys.stdin.buffer.read())
+    try:
+        return Source(name, Path(name).read_bytes())
+    except OSError as error:
+        raise Failure(f"cannot read {name}: {error.strerror or error}", code=Exit.USAGE) from error

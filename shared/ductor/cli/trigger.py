@@ -1,0 +1,84 @@
+"""`ductor trigger`: starts a run of a published definition, named by family or by id, and can wait for its end."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ductor.cli.access import find
+from ductor.cli.client import Client
+from ductor.cli.failure import Exit, Failure
+from ductor.cli.options import Format
+from ductor.cli.values import json_value, labels, pair
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for, as written."""
+
+    definition: str
+    input: str
+    idempotency_key: str
+    subject: str
+    labels: tuple[str, ...]
+
+    def body(self) -> dict[str, Any]:
+        """The request body. Raises Failure for a malformed option."""
+        body: dict[str, Any] = {}
+        if self.input:
+            body["input"] = json_value(self.input, "--input")
+        if self.idempotency_key:
+            body["idempotency_key"] = self.idempotency_key
+        if self.subject:
+            body["subject_type"], body["subject_id"] = pair(self.subject, ":", "--subject", "type:id")
+        if self.labels:
+            body["correlation_labels"] = [{"key": key, "id": value} for key, value in labels(self.labels)]
+        return body
+
+
+def run(request: Request, *, data: Path, wait: bool, shown: Format) -> None:
+    """Trigger, print the run, and with `wait` follow it; raises Failure unless it then completes."""
+    body = request.body()
+    with Client(find(data)) as client:
+        answer = client.trigger(definition_id(client, request.definition), body)
+        run_id = str(answer.get("run_id"))
+        if not wait:
+            typer.echo(json.dumps(answer) if shown is Format.JSON else f"run {run_id}  {answer.get('status')}")
+            return
+        snapshot = _followed(client, run_id, request.definition, shown)
+    from ductor.cli.follow import require_completed
+
+    require_completed(snapshot)
+
+
+def definition_id(client: Client, name: str) -> str:
+    """`name` itself when it is an id, else the id of the newest published version of that family."""
+    try:
+        return str(uuid.UUID(name))
+    except ValueError:
+        versions = client.definitions(family_slug=name, status="published")
+    if not versions:
+        raise Failure(
+            f"no published definition of the family {name}",
+            code=Exit.REFUSED,
+            hint="create and publish it first; a draft cannot run",
+        )
+    return str(max(versions, key=lambda row: int(row.get("version") or 0)).get("id"))
+
+
+def _followed(client: Client, run_id: str, title: str, shown: Format) -> dict[str, Any]:
+    from rich.console import Console
+
+    from ductor.cli import screen
+    from ductor.cli.follow import follow
+
+    console = Console(stderr=True, highlight=False) if shown is Format.JSON else screen.console()
+    snapshot = follow(client, run_id, f"{title} {run_id}", console)
+    if shown is Format.JSON:
+        typer.echo(json.dumps(snapshot))
+    return snapshot

@@ -28,10 +28,10 @@ _TAKE: Final = (
     "RETURNING id, body, grp, receives, sent_at"
 )
 _REAPPEAR: Final = "UPDATE queue_$name SET visible_at = 0 WHERE visible_at BETWEEN 1 AND ? RETURNING grp"
-# The turn is the last id given out: behind the groups that are ready now, before those that come later. An oldest
+# The turn is one above the last id given out: behind the groups ready now, not behind those that come later. An oldest
 # message that was never delivered has nothing in flight behind it, which spares the search.
 _PROMOTE: Final = (
-    "UPDATE queue_$name SET turn = (SELECT seq FROM sqlite_sequence WHERE name = 'queue_$name') "
+    "UPDATE queue_$name SET turn = (SELECT seq + 1 FROM sqlite_sequence WHERE name = 'queue_$name') "
     "WHERE id = (SELECT id FROM queue_$name WHERE grp = ?1 ORDER BY id LIMIT 1) AND turn IS NULL AND visible_at = 0 "
     "AND (receives = 0 OR NOT EXISTS (SELECT 1 FROM queue_$name WHERE grp = ?1 AND visible_at > 0))"
 )

@@ -26,7 +26,7 @@ _TAKE: Final = (
     "RETURNING id, body, grp, receives, sent_at"
 )
 _REAPPEAR: Final = (
-    "UPDATE queue_$name SET visible_at = 0, turn = (SELECT seq FROM sqlite_sequence WHERE name = 'queue_$name') "
+    "UPDATE queue_$name SET visible_at = 0, turn = (SELECT seq + 1 FROM sqlite_sequence WHERE name = 'queue_$name') "
     "WHERE visible_at BETWEEN 1 AND ?"
 )
 _LOOK: Final = (

@@ -114,15 +114,15 @@ class MemoryQueue:
             group = self._groups.setdefault(entry.group, [])
             group.append(entry)
             if len(group) == 1:
-                self._give_turn(entry)
+                self._give_turn(entry, entry.id)
         elif entry.visible_at:
             heappush(self._hidden, (entry.visible_at, entry.id))
         else:
-            self._give_turn(entry)
+            self._give_turn(entry, entry.id)
 
-    def _give_turn(self, entry: _Entry) -> None:
-        entry.turn = self._last_id
-        insort(self._ready, (entry.turn, entry.id))
+    def _give_turn(self, entry: _Entry, turn: int) -> None:
+        entry.turn = turn
+        insort(self._ready, (turn, entry.id))
 
     def _next(self, limit: int) -> list[_Entry]:
         """Up to `limit` deliverable messages by turn; of a group, as many as fit from its oldest on."""
@@ -161,14 +161,14 @@ class MemoryQueue:
             self._promote(entry.group for entry in appeared)
         else:
             for entry in appeared:
-                self._give_turn(entry)
+                self._give_turn(entry, self._last_id + 1)
 
     def _promote(self, groups: Iterable[str]) -> None:
         """Give each group's oldest message its turn, unless one of the group is in flight."""
         for name in dict.fromkeys(groups):
             group = self._groups.get(name)
             if group and group[0].turn is None and not _has_flight(group):
-                self._give_turn(group[0])
+                self._give_turn(group[0], self._last_id + 1)
 
     def _held(self, receipts: Sequence[str], floor: int) -> list[_Entry]:
         """The messages whose latest delivery these receipts are, and that are hidden until after `floor`."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ductor.engine.evolve import evolve
 from ductor.engine.graph import Graph, GraphNode
-from ductor.expressions import Reads
+from ductor.expressions import Budget, Program, Reads, Template
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.payload import BlobRef, Inline, Payload, RowRef, Stored, stage
@@ -19,8 +19,8 @@ Load = Callable[[Payload], JSON]
 """Reads a payload of this run. Payloads are immutable, so the same argument always gives the same value."""
 
 CONTEXT_INLINE_BYTES: Final = 4_096
-WORK_PER_TICK: Final = 20_000
-"""Units of expression work after which a tick leaves the rest to the next one; one unit is one evaluation."""
+WORK_PER_TICK_NS: Final = 400_000_000
+"""Estimated expression work after which a tick leaves what else is ready to the next one."""
 
 
 def rfc3339(at: int) -> str:
@@ -38,7 +38,7 @@ class TickContext:
         self.now = max(now, state.updated_at)
         self.transitions: list[Transition] = []
         self.stores: dict[str, Stored] = {}
-        self.work_left = WORK_PER_TICK
+        self.work_left: float = WORK_PER_TICK_NS
         self.starts = 0
         self.soonest = 0
         self._load = load
@@ -177,6 +177,27 @@ class NodeContext:
         self.tick = tick
         self.node = node
         self.entry = tick.state.root.nodes.get(node.ref) or NodeState()
+        self.budget = Budget()
+
+    def evaluate(self, program: Program, own: Mapping[str, JSON] | None = None, **extra: JSON) -> JSON:
+        """The value of an expression of this node; all of them share the node's budget. Raises ExpressionError."""
+        return self._metered(lambda: program.evaluate(self.tick.bindings(program.reads, own, **extra), self.budget))
+
+    def holds(self, program: Program, own: Mapping[str, JSON] | None = None, **extra: JSON) -> bool:
+        """Whether a condition is true. Raises ExpressionError for one that errors or is not a boolean."""
+        bindings = self.tick.bindings(program.reads, own, **extra)
+        return bool(self._metered(lambda: program.evaluate_bool(bindings, self.budget)))
+
+    def render(self, template: Template) -> JSON:
+        """The value of a template of this node. Raises ExpressionError."""
+        return self._metered(lambda: template.render(self.tick.bindings(template.reads), self.budget))
+
+    def _metered(self, evaluation: Callable[[], JSON]) -> JSON:
+        before = self.budget.work_left
+        try:
+            return evaluation()
+        finally:
+            self.tick.work_left -= before - self.budget.work_left
 
     @property
     def id(self) -> str:

@@ -7,8 +7,8 @@ from typing import Final
 
 from ductor.engine.context import NodeContext, TickContext
 from ductor.engine.graph import GraphNode
-from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail, holds
-from ductor.expressions import ExpressionError
+from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
+from ductor.expressions import Budget, ExpressionError
 from ductor.model import transition as tr
 from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import Join, NodeStatus, RunStatus
@@ -34,7 +34,7 @@ def decide_ready(ctx: TickContext, node: GraphNode) -> Iterable[Transition]:
         yield tr.NodeSkipped(node.ref)
         return
     try:
-        wanted = node.condition is None or holds(own, node.condition)
+        wanted = node.condition is None or own.holds(node.condition)
     except ExpressionError as fault:
         yield from fail(own, StepError(fault.code, fault.message, retryable=False))
         return
@@ -102,7 +102,7 @@ def _completed(ctx: TickContext) -> Iterable[Transition]:
         yield tr.RunEnded(RunStatus.COMPLETED)
         return
     try:
-        output = template.render(ctx.bindings(template.reads))
+        output = template.render(ctx.bindings(template.reads), Budget())
     except ExpressionError as fault:
         yield tr.RunEnded(RunStatus.FAILED, error=StepError(fault.code, f"output: {fault.message}", retryable=False))
         return

@@ -99,13 +99,7 @@ def _taken_default(ctx: NodeContext, own: Mapping[str, JSON]) -> tuple[int, ...]
 
 
 def _holds(ctx: NodeContext, edge: GraphEdge, own: Mapping[str, JSON]) -> bool:
-    return edge.condition is None or holds(ctx, edge.condition, own)
-
-
-def holds(ctx: NodeContext, condition: Program, own: Mapping[str, JSON] | None = None) -> bool:
-    """Whether a condition is true. Raises ExpressionError for one that errors or is not a boolean."""
-    ctx.tick.work_left -= 1
-    return condition.evaluate_bool(ctx.tick.bindings(condition.reads, own))
+    return edge.condition is None or ctx.holds(edge.condition, own)
 
 
 def _own_view(ctx: NodeContext, status: str, output: Payload, error: StepError | None) -> dict[str, JSON]:
@@ -143,8 +137,7 @@ def _effects(ctx: NodeContext, own: Mapping[str, JSON]) -> tuple[Payload | None,
 def _evaluate(
     ctx: NodeContext, programs: tuple[tuple[str, Program], ...], own: Mapping[str, JSON]
 ) -> dict[str, JSON]:
-    ctx.tick.work_left -= len(programs)
-    return {key: program.evaluate(ctx.tick.bindings(program.reads, own)) for key, program in programs}
+    return {key: ctx.evaluate(program, own) for key, program in programs}
 
 
 def _check_attribute(ctx: NodeContext, name: str, value: JSON, program: Program) -> None:

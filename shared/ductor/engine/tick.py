@@ -19,7 +19,8 @@ from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, RevokeAt
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
-from ductor.model.payload import Stored
+from ductor.model.json import JSON
+from ductor.model.payload import Payload, Stored
 from ductor.model.run import RunState
 from ductor.model.transition import Transition
 
@@ -165,3 +166,16 @@ def outstanding(state: RunState) -> tuple[Command, ...]:
     if state.wake_at:
         commands.append(ArmWake(state.wake_at))
     return tuple(commands)
+
+
+def abort(graph: Graph, state: RunState, error: StepError, now: int) -> Tick:
+    """A tick that fails the run whatever the intents say: the way out when its state cannot be stored."""
+    ctx = TickContext(graph, state, now, _no_payloads)
+    if not state.ending and not state.status.terminal:
+        _apply(ctx, ending(ctx, RunStatus.FAILED, error, ""))
+        _apply(ctx, decide_end(ctx))
+    return Tick(state, tuple(ctx.transitions), _commands(ctx, ()), ())
+
+
+def _no_payloads(payload: Payload) -> JSON:
+    raise LookupError(f"{payload} is not needed to end a run")

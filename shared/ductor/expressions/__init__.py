@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ductor.expressions.cel import MAX_SOURCE_BYTES, Program, compile_cel
+from ductor.expressions.cost import Budget
 from ductor.expressions.errors import ExpressionError, ExpressionSyntaxError, SyntaxCode
 from ductor.expressions.reads import ROOTS, Reads
 from ductor.expressions.redaction import redact
@@ -11,6 +12,7 @@ from ductor.expressions.template import Template, compile_template
 __all__ = [
     "MAX_SOURCE_BYTES",
     "ROOTS",
+    "Budget",
     "ExpressionError",
     "ExpressionSyntaxError",
     "Program",

@@ -13,6 +13,7 @@ from typing import Final
 from cel_expr_python import cel
 
 from ductor.expressions import cost, results
+from ductor.expressions.cost import Budget
 from ductor.expressions.errors import ExpressionError, ExpressionSyntaxError, SyntaxCode
 from ductor.expressions.reads import ROOTS, Collector, Path, Reads, prune, static_path
 from ductor.expressions.tree import Node, decode
@@ -48,26 +49,33 @@ class Program:
         """What the checker knows of the result: `BOOL`, `INT`, …, or `DYN`."""
         return str(self._expression.return_type().name())
 
-    def evaluate(self, bindings: Mapping[str, JSON]) -> JSON:
+    def evaluate(self, bindings: Mapping[str, JSON], budget: Budget | None = None) -> JSON:
         """The value as plain JSON; it may share structure with `bindings`, so treat both as frozen.
 
         Raises ExpressionError: a root that is read but not bound, a missing key, overflow, a type that does not fit,
-        a budget exceeded, or a result that JSON cannot hold. Takes well under a second whatever the expression is.
+        a budget exceeded (this evaluation's own, or the shared one), or a result that JSON cannot hold. Takes well
+        under a second whatever the expression is.
         """
         if self._path is not None:
             found = _follow(self._path, bindings)
             if found is not _MISSING:
-                return results.checked(found, self.source)
-        return results.json_of(self._run(bindings), self.source)
+                value = results.checked(found, self.source)
+                if budget is not None:
+                    budget.charge(0, _size(value), self.source)
+                return value
+        value = results.json_of(self._run(bindings, budget), self.source)
+        if budget is not None:
+            budget.charge(0, _size(value), self.source)
+        return value
 
-    def evaluate_bool(self, bindings: Mapping[str, JSON]) -> bool:
+    def evaluate_bool(self, bindings: Mapping[str, JSON], budget: Budget | None = None) -> bool:
         """As `evaluate`, for conditions: anything but true or false raises ExpressionError."""
-        value = self.evaluate(bindings)
+        value = self.evaluate(bindings, budget)
         if isinstance(value, bool):
             return value
         raise ExpressionError(f"a condition must be true or false, not {_kind(value)}", self.source)
 
-    def _run(self, bindings: Mapping[str, JSON]) -> cel.Value:
+    def _run(self, bindings: Mapping[str, JSON], budget: Budget | None) -> cel.Value:
         data: dict[str, JSON] = {}
         for root, paths in self._paths.items():
             value = bindings.get(root, _MISSING)
@@ -75,10 +83,12 @@ class Program:
                 raise ExpressionError(f"{root} is not available here", self.source)
             data[root] = prune(value, paths) if paths else value
         try:
-            if _NUL_ESCAPE in encode(data) and _has_nul(data):
+            encoded = encode(data)
+            if _NUL_ESCAPE in encoded and _has_nul(data):
                 raise ExpressionError("a text that it reads contains the character U+0000", self.source)
-            if self._heavy:
-                cost.admit(self._tree, data, self.source)
+            work = cost.admit(self._tree, data, self.source) if self._heavy else 0.0
+            if budget is not None:
+                budget.charge(work + cost.EVALUATION_NS + cost.BYTE_NS * len(encoded), 0, self.source)
             return self._expression.eval(data=data)
         except RecursionError:
             raise ExpressionError("a value is nested too deeply", self.source) from None
@@ -100,6 +110,11 @@ def _follow(path: Path, bindings: Mapping[str, JSON]) -> JSON:
             return _MISSING
         value = value[key]
     return value
+
+
+def _size(value: JSON) -> int:
+    """Bytes of a result; scalars are not worth counting."""
+    return len(encode(value)) if isinstance(value, str | list | dict) and value else 8
 
 
 def _has_nul(value: JSON) -> bool:

@@ -26,6 +26,15 @@ MAX_WORK_NS: Final = 600_000_000
 MAX_COPIED: Final = 60_000_000
 """Weight that `+` may copy: about 5 bytes of memory each."""
 
+MAX_BUDGET_BYTES: Final = 16_000_000
+"""Results of all expressions of one step together; an output or input above 5 MB is refused anyway."""
+
+EVALUATION_NS: Final = 4_000
+"""Fixed cost of entering the runtime."""
+
+BYTE_NS: Final = 25
+"""Handing one byte of JSON to the runtime: 8 ms for 10,000 small objects."""
+
 MAX_PATTERN_WEIGHT: Final = 5_000
 MAX_NODES: Final = 4_000
 
@@ -74,12 +83,35 @@ def is_heavy(tree: Node) -> bool:
     return linear > _LIGHT_CALLS
 
 
-def admit(tree: Node, data: dict[str, JSON], source: str) -> None:
-    """Raise ExpressionError when evaluating with these values could take over about a second or too much memory."""
+def admit(tree: Node, data: dict[str, JSON], source: str) -> float:
+    """The estimated work in ns. Raises ExpressionError when that could be over about a second or too much memory."""
     meter = _Meter(data)
     meter.estimate(tree, {}, 1.0)
     if meter.work > MAX_WORK_NS or meter.copied > MAX_COPIED:
         raise ExpressionError("the evaluation is too expensive for these values", source)
+    return meter.work
+
+
+class Budget:
+    """What several evaluations may cost together: estimated work in ns, and bytes of JSON in their results.
+
+    Each evaluation alone is bounded; a step that has thousands of them is bounded by sharing one budget.
+    """
+
+    __slots__ = ("bytes_left", "work_left")
+
+    def __init__(self, work_ns: float = MAX_WORK_NS, result_bytes: int = MAX_BUDGET_BYTES) -> None:
+        self.work_left = work_ns
+        self.bytes_left = result_bytes
+
+    def charge(self, work_ns: float, result_bytes: int, source: str) -> None:
+        """Raise ExpressionError when the budget is used up."""
+        self.work_left -= work_ns
+        self.bytes_left -= result_bytes
+        if self.work_left < 0:
+            raise ExpressionError("the expressions of this step are too expensive together for these values", source)
+        if self.bytes_left < 0:
+            raise ExpressionError("the results of this step's expressions are too large together", source)
 
 
 class _Size(msgspec.Struct, frozen=True):

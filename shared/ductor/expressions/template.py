@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from ductor.expressions.cel import Program, compile_cel
+from ductor.expressions.cost import Budget
 from ductor.expressions.errors import ExpressionError, ExpressionSyntaxError, SyntaxCode
 from ductor.expressions.reads import NOTHING, Reads
 from ductor.expressions.results import MAX_RESULT_BYTES
@@ -56,12 +57,12 @@ class Template:
             reads = reads.union(program.reads)
         self.reads: Final[Reads] = reads
 
-    def render(self, bindings: Mapping[str, JSON]) -> JSON:
+    def render(self, bindings: Mapping[str, JSON], budget: Budget | None = None) -> JSON:
         """The value with every expression replaced by its result; may share structure with the template and bindings.
 
         Raises ExpressionError as `Program.evaluate` does, and when one mixed text grows over the result limit.
         """
-        return _render(self._root, bindings)
+        return _render(self._root, bindings, budget)
 
     def paths(self) -> Iterator[tuple[str, str]]:
         """(JSON path, expression source) of every expression, in document order; the path of the root is empty."""
@@ -146,23 +147,23 @@ def _program(text: str, start: int, end: int, path: str) -> Program:
         raise ExpressionSyntaxError(SyntaxCode(refusal.code), prefix + refusal.reason, source) from None
 
 
-def _render(part: _Part, bindings: Mapping[str, JSON]) -> JSON:
+def _render(part: _Part, bindings: Mapping[str, JSON], budget: Budget | None) -> JSON:
     if isinstance(part, _Fixed):
         return part.value
     if isinstance(part, Program):
-        return part.evaluate(bindings)
+        return part.evaluate(bindings, budget)
     if isinstance(part, _Mixed):
-        return _concatenate(part, bindings)
+        return _concatenate(part, bindings, budget)
     if isinstance(part, _Array):
-        return [_render(item, bindings) for item in part.items]
-    return {key: _render(item, bindings) for key, item in part.items}
+        return [_render(item, bindings, budget) for item in part.items]
+    return {key: _render(item, bindings, budget) for key, item in part.items}
 
 
-def _concatenate(mixed: _Mixed, bindings: Mapping[str, JSON]) -> str:
+def _concatenate(mixed: _Mixed, bindings: Mapping[str, JSON], budget: Budget | None) -> str:
     texts: list[str] = []
     size = 0
     for part in mixed.parts:
-        text = part if isinstance(part, str) else _text(part.evaluate(bindings))
+        text = part if isinstance(part, str) else _text(part.evaluate(bindings, budget))
         size += len(text)
         if size > MAX_RESULT_BYTES:
             source = part.source if isinstance(part, Program) else ""

@@ -73,10 +73,8 @@ class ActionBehaviour:
         return compile_template(step.args)
 
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
-        template: Template = ctx.args
-        ctx.tick.work_left -= 1
         try:
-            value = template.render(ctx.tick.bindings(template.reads))
+            value = ctx.render(ctx.args)
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
         return (_schedule(ctx, ctx.tick.keep(value)),)

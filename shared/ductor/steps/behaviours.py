@@ -9,10 +9,12 @@ from ductor.engine.behaviour import Behaviour
 from ductor.model.enums import StepType
 from ductor.steps.action import ActionBehaviour
 from ductor.steps.condition import ConditionBehaviour
+from ductor.steps.shaping import DataflowBehaviour
 from ductor.steps.wait import WaitBehaviour
 
 BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.ACTION: ActionBehaviour(),
+    StepType.DATAFLOW: DataflowBehaviour(),
     StepType.CONDITION: ConditionBehaviour(),
     StepType.WAIT: WaitBehaviour(),
 }

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from ductor.engine.context import NodeContext
-from ductor.engine.outcome import complete, fail, holds
+from ductor.engine.outcome import complete, fail
 from ductor.expressions import ExpressionError, Program, compile_cel
 from ductor.model.definition import Step
 from ductor.model.enums import EdgeType
@@ -56,7 +56,7 @@ class ConditionBehaviour:
 
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
         try:
-            value = holds(ctx, ctx.args)
+            value = ctx.holds(ctx.args)
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
         return complete(ctx, Inline({"value": value}), _TRUE if value else _FALSE)

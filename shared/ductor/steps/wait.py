@@ -143,8 +143,7 @@ class _Plan(msgspec.Struct, frozen=True):
         if self.until is not None:
             return self.until
         assert self.expression is not None  # validation allows exactly one of the four forms
-        ctx.tick.work_left -= 1
-        value = self.expression.evaluate(ctx.tick.bindings(self.expression.reads))
+        value = ctx.evaluate(self.expression)
         return self._relative(ctx, value) if self.relative else self._absolute(value)
 
     def _relative(self, ctx: NodeContext, value: JSON) -> int:

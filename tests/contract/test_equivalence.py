@@ -81,7 +81,7 @@ class Tables(Pair):
         descending=st.booleans(),
     )
     def query(self, pk: str, index: Index | None, bounds: dict[str, str], limit: int, descending: bool) -> None:
-        how = {"pk": pk, "index": index, "limit": limit, "descending": descending, **bounds}
+        how: dict[str, Any] = {"pk": pk, "index": index, "limit": limit, "descending": descending, **bounds}
         ours, theirs = (backend.table.query(**how) for backend in self.both)
         assert ours == theirs
         self.cursor = (how, ours.cursor) if ours.cursor else None

@@ -34,6 +34,7 @@ _LOOK: Final = (
     "(SELECT min(visible_at) FROM queue_$name WHERE visible_at > 0)"
 )
 _OLDEST: Final = "SELECT sent_at FROM queue_$name ORDER BY id LIMIT 1"
+_DEPTH: Final = "SELECT count(*) FROM queue_$name"
 _ACK: Final = "DELETE FROM queue_$name WHERE id = ? AND receives = ? AND visible_at > ?"
 _HIDE: Final = "UPDATE queue_$name SET visible_at = ? WHERE id = ? AND receives = ? AND visible_at > ?"
 _BURY: Final = (
@@ -126,6 +127,11 @@ class SqliteQueue:
         with self._database.reading() as connection:
             row = connection.execute(self._sql(_OLDEST)).fetchone()
         return 0 if row is None else max(0, self._clock.now_ms() - int(row[0]))
+
+    def depth(self) -> int:
+        """How many messages are not yet acknowledged, those in flight or delayed included."""
+        with self._database.reading() as connection:
+            return int(connection.execute(self._sql(_DEPTH)).fetchone()[0])
 
     def dead_letters(self, limit: int = 100) -> tuple[tuple[Message, str], ...]:
         """The dead messages, oldest first, each with its reason. Their receipts are empty."""

@@ -17,6 +17,11 @@ class FairLock:
         self._held = False
         self._waiting: deque[threading.Lock] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many threads wait for it now."""
+        return len(self._waiting)
+
     def acquire(self) -> None:
         with self._guard:
             if not self._held:

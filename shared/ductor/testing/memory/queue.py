@@ -96,7 +96,8 @@ class MemoryQueue:
         self._drop_stale()
         return self._hidden[0][0] if self._hidden else None
 
-    def __len__(self) -> int:
+    def depth(self) -> int:
+        """How many messages are not yet acknowledged, those in flight or delayed included."""
         return len(self._entries)
 
     def _is_fresh(self, message: Outgoing, now: int) -> bool:

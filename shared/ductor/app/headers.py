@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ductor.model.enums import RunStatus
-from ductor.model.run import RunState, effective_status
+from ductor.model.run import Origin, RunState, effective_status
 from ductor.ports import Item
 
 SHARDS: Final = 8
@@ -97,6 +97,32 @@ def read_header(item: Item) -> RunState:
     return _decoder.decode(item.body)
 
 
+class _OriginOnly(msgspec.Struct):
+    """The part of a header that no release changes."""
+
+    origin: Origin
+
+
+_origin_decoder = msgspec.json.Decoder(_OriginOnly)
+
+
+def read_what_is_readable(item: Item) -> RunState | None:
+    """For readers: the state or, when this release cannot read it, just whose run it is and its listed status.
+
+    None when not even that can be read.
+    """
+    try:
+        return read_header(item)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        pass
+    try:
+        origin = _origin_decoder.decode(item.body).origin
+        status = RunStatus(item.i1[0].split("#")[2]) if item.i1 else RunStatus.RUNNING
+    except (msgspec.DecodeError, msgspec.ValidationError, ValueError, IndexError):
+        return None
+    return RunState(origin=origin, status=status, version=item.version)
+
+
 def mark_stalled(item: Item, since: int) -> Item:
     """The same header row, listed as stalled instead of by its wake-up. Works without reading the body."""
     run_id = item.pk.removeprefix("R#")
@@ -106,3 +132,8 @@ def mark_stalled(item: Item, since: int) -> Item:
 def is_stalled(item: Item) -> bool:
     """Whether a header row carries the stalled marker."""
     return item.i3 is not None and item.i3[0].startswith(_STALLED)
+
+
+def tenant_of(item: Item) -> str:
+    """Whose run a header row is, also when its body cannot be read: its list entry says so."""
+    return item.i2[0].split("#")[1] if item.i2 else ""

@@ -39,6 +39,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     requires_promotion: bool = False
     created_at: int = 0
 
+    @property
+    def open_to_changes(self) -> bool:
+        """Whether definitions may be put into it directly."""
+        return self.active and self.mutable and self.direct_mutation and not self.requires_promotion
+
 
 class FirstStart(msgspec.Struct, frozen=True):
     """The first tenant and, when they were made just now, its two keys."""
@@ -115,8 +120,7 @@ class Tenants:
         if not caller.may_write(key):
             message = f"this API key may not write to the environment {key!r}"
             raise refuse(ErrorCode.PERMISSION_DENIED, "ENVIRONMENT_NOT_WRITABLE", message, "environment")
-        allowed = environment.active and environment.mutable and environment.direct_mutation
-        if not allowed or environment.requires_promotion:
+        if not environment.open_to_changes:
             message = f"the environment {key!r} takes no direct changes; promote the definition into it instead"
             raise invalid("ENVIRONMENT_NOT_WRITABLE", message, "environment")
         return environment

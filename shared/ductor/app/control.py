@@ -1,0 +1,130 @@
+"""Operators' controls of a run. Each becomes an intent; only the coordinator changes the run."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from ductor.app.access import Caller, Scope, require
+from ductor.app.dispatch import intent_message, send_all
+from ductor.app.headers import HEAD, is_stalled, read_what_is_readable, request_sk, run_pk, tenant_of
+from ductor.app.refusals import invalid, precondition, run_not_found
+from ductor.app.requests import read_outcome
+from ductor.model.enums import RunStatus
+from ductor.model.errors import RefusedError
+from ductor.model.intent import Intent, IntentKind
+from ductor.model.json import JSON
+from ductor.ports import Clock, Ids, Item, Queue, Table
+
+OPERATIONS: Final = {
+    "pause": IntentKind.PAUSE,
+    "resume": IntentKind.RESUME,
+    "cancel": IntentKind.CANCEL,
+    "terminate": IntentKind.TERMINATE,
+    "redrive": IntentKind.REDRIVE,
+}
+MAX_REQUEST_ID: Final = 128
+MAX_REASON: Final = 2_000
+_REDRIVABLE: Final = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The intent is durably enqueued, or was answered before. It does not say that the state has changed."""
+
+    run_id: str
+
+
+class Controls:
+    """Sends operators' intents.
+
+    Idempotent by `request_id` per run: the coordinator stores one outcome per request id for the life of the run and
+    skips an intent whose id has one. So each send here carries fresh intent and message ids: the queue, which
+    swallows a repeated message id for five minutes, must never be what decides.
+    """
+
+    def __init__(self, *, table: Table, intents: Queue, clock: Clock, ids: Ids) -> None:
+        self._table = table
+        self._intents = intents
+        self._clock = clock
+        self._ids = ids
+
+    def send(
+        self, caller: Caller, run_id: str, operation: str, request_id: str, reason: str = "", body: JSON = None
+    ) -> Accepted:
+        """Enqueue `pause`, `resume`, `cancel`, `terminate` or `redrive`.
+
+        Refuses with NOT_FOUND for an unknown run and another tenant's alike, FAILED_PRECONDITION `RUN_TERMINAL` or
+        `NOT_REDRIVABLE` by the run's state, `REQUEST_ID_REUSED` for a request id that was used for something else. A
+        repeat is accepted and does nothing, also after the run has ended.
+        """
+        require(caller, Scope.RUN_WRITE)
+        kind = OPERATIONS.get(operation)
+        if kind is None:
+            raise invalid("OPERATION_UNKNOWN", f"there is no run control {operation!r}", "operation")
+        _check_texts(request_id, reason)
+        header, answered = self._look_up(caller, run_id, request_id)
+        digest = operation_hash(operation, "", body)
+        if answered is not None:
+            if read_outcome(answered).request_hash != digest:
+                raise _reused(request_id)
+            return Accepted(run_id)
+        _check_state(kind, header)
+        intent = Intent(
+            id=f"op:{self._ids.uuid()}",
+            run_id=run_id,
+            kind=kind,
+            at=self._clock.now_ms(),
+            actor=caller.key_id,
+            request_id=request_id,
+            request_hash=digest,
+            reason=reason,
+            body=body,
+        )
+        send_all(self._intents, [intent_message(intent, self._ids)])
+        return Accepted(run_id)
+
+    def _look_up(self, caller: Caller, run_id: str, request_id: str) -> tuple[Item, Item | None]:
+        """The run's header and the outcome of this request, if it has one already."""
+        if not run_id or len(run_id) > 64 or not run_id.isascii():
+            raise run_not_found()
+        head, request = (run_pk(run_id), HEAD), (run_pk(run_id), request_sk(request_id))
+        rows = self._table.batch_get([head, request])
+        if head not in rows or tenant_of(rows[head]) != caller.tenant:
+            raise run_not_found()
+        return rows[head], rows.get(request)
+
+
+def operation_hash(operation: str, target: str, body: JSON) -> str:
+    """Digest of what a request id stands for; the reason is not part of it."""
+    data = msgspec.json.encode([operation, target, body], order="sorted")
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _check_texts(request_id: str, reason: str) -> None:
+    if not 1 <= len(request_id) <= MAX_REQUEST_ID:
+        message = f"send a request_id of 1 to {MAX_REQUEST_ID} characters; a repeat with the same one does nothing"
+        raise invalid("REQUEST_ID_INVALID", message, "request_id")
+    if len(reason) > MAX_REASON:
+        raise invalid("FIELD_INVALID", f"at most {MAX_REASON} characters", "reason")
+
+
+def _check_state(kind: IntentKind, header: Item) -> None:
+    """Refuse at once what can be known at once. A stalled run's state may be unreadable and is not looked at."""
+    if is_stalled(header) and kind in (IntentKind.REDRIVE, IntentKind.TERMINATE):
+        return
+    state = read_what_is_readable(header)
+    if state is None:
+        return
+    if kind is IntentKind.REDRIVE:
+        if state.status not in _REDRIVABLE:
+            message = f"the run is {state.status.value}; only failed, timed out and stalled runs are redriven"
+            raise precondition("NOT_REDRIVABLE", message)
+    elif state.status.terminal:
+        raise precondition("RUN_TERMINAL", f"the run has ended: {state.status.value}")
+
+
+def _reused(request_id: str) -> RefusedError:
+    message = f"the request_id {request_id!r} was used for another operation on this run; use a new one"
+    return precondition("REQUEST_ID_REUSED", message, "request_id")

@@ -1,0 +1,375 @@
+"""Definitions: creating and editing drafts, publishing immutable versions, reading and archiving them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ductor.app import drafts
+from ductor.app.access import Caller, Scope, require
+from ductor.app.installation import validation_context
+from ductor.app.library import (
+    DEF,
+    Card,
+    Family,
+    Library,
+    card_item,
+    card_key,
+    definition_pk,
+    family_item,
+    plan_item,
+    row_item,
+)
+from ductor.app.listing import DefinitionFilter, DefinitionPage, list_cards
+from ductor.app.refusals import aborted, invalid, precondition
+from ductor.app.tenants import Tenants
+from ductor.model.definition import Definition, DefinitionRow
+from ductor.model.enums import DefinitionStatus
+from ductor.model.errors import ErrorCode, RefusedError, Severity, Violation, refuse
+from ductor.model.json import JSON
+from ductor.ports import Check, Clock, Conflict, Delete, Expect, Ids, ItemTooLargeError, Op, Put, Table
+from ductor.steps.spec import Catalog
+from ductor.validation.document import canonical, check_saveable, to_definition, to_wire
+from ductor.validation.validator import validate
+
+_SLUG: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_MAX_RACES: Final = 200
+"""How often a write that lost its race is tried again. Each loss means that somebody else's write went through."""
+
+
+class DefinitionView(msgspec.Struct, frozen=True, kw_only=True):
+    """A definition as the API answers it. `document` has the long enum spelling. Times: epoch ms, 0 = never.
+
+    `version` of a draft is the number that its next publication would get. `draft_revision` is 0 for versions.
+    """
+
+    id: str
+    family_slug: str
+    status: DefinitionStatus
+    version: int
+    draft_revision: int
+    document: dict[str, JSON]
+    created_at: int
+    updated_at: int
+    published_at: int
+    created_by: str
+    updated_by: str
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """A stored draft. `warnings` is what a publication would say now; those of severity `error` would refuse it."""
+
+    definition: DefinitionView
+    warnings: tuple[Violation, ...]
+
+
+class Published(msgspec.Struct, frozen=True):
+    """A new version, and the draft that goes on unchanged."""
+
+    published: DefinitionView
+    draft: DefinitionView
+    warnings: tuple[Violation, ...]
+
+
+class Definitions:
+    """The definitions of all tenants; every call sees those of its caller's tenant only."""
+
+    def __init__(self, table: Table, clock: Clock, ids: Ids, catalog: Catalog, tenants: Tenants) -> None:
+        self._table = table
+        self._clock = clock
+        self._ids = ids
+        self._catalog = catalog
+        self._tenants = tenants
+        self._library = Library(table)
+
+    def load(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, Definition]:
+        """A published version as runs execute it, cached. See `Library.load`."""
+        return self._library.load(tenant, definition_id)
+
+    def row(self, tenant: str, definition_id: str) -> DefinitionRow:
+        """The row as it is now. NOT_FOUND for an unknown id and for another tenant's alike."""
+        return self._library.row(tenant, definition_id)[0]
+
+    def create(self, caller: Caller, document: Mapping[str, JSON]) -> Saved:
+        """Store a new draft.
+
+        Refuses with ALREADY_EXISTS `DRAFT_EXISTS` when the family has a draft, with INVALID_ARGUMENT what no draft
+        may hold. A family that has versions but no draft starts a new one.
+        """
+        require(caller, Scope.DEFINITION_WRITE)
+        wanted = dict(document)
+        wanted.setdefault("environment", caller.default_environment)
+        return self._create(caller, wanted)
+
+    def get(self, caller: Caller, definition_id: str) -> DefinitionView:
+        require(caller, Scope.DEFINITION_READ)
+        row, _ = self._library.row(caller.tenant, definition_id)
+        return self._view(row)
+
+    def list(self, caller: Caller, wanted: DefinitionFilter, limit: int | None, cursor: str | None) -> DefinitionPage:
+        """Drafts and versions, newest first. Pages stay stable while definitions are written."""
+        require(caller, Scope.DEFINITION_READ)
+        return list_cards(self._table, self._library, caller.tenant, wanted, limit, cursor)
+
+    def edit(self, caller: Caller, definition_id: str, changes: Mapping[str, JSON]) -> Saved:
+        """Apply top-level fields and `operations[]` to a draft, in order, all or nothing.
+
+        `expected_draft_revision` is required; another current revision refuses with ABORTED `DRAFT_REVISION_CONFLICT`.
+        """
+        require(caller, Scope.DEFINITION_WRITE)
+        expected = _revision(changes, required=True)
+        for _ in range(_MAX_RACES):
+            row, version = self._draft(caller, definition_id)
+            _check_revision(row, expected)
+            document = drafts.edited(row.document, changes)
+            self._check_environments(caller, row.document, document)
+            row.document = _saveable(document, row.family_slug)
+            row.draft_revision += 1
+            row.updated_at, row.updated_by = self._clock.now_ms(), caller.key_id
+            if self._write([Put(row_item(row, version + 1), version), Put(card_item(row))]) is None:
+                return Saved(self._view(row), self._violations(caller, row.document))
+        raise _busy()
+
+    def delete_draft(self, caller: Caller, definition_id: str) -> None:
+        """Remove a draft. Its family's versions stay."""
+        require(caller, Scope.DEFINITION_WRITE)
+        for _ in range(_MAX_RACES):
+            row, version = self._draft(caller, definition_id)
+            family, stored = self._library.family(caller.tenant, row.family_slug)
+            without = msgspec.structs.replace(family, draft_id="")
+            ops: list[Op] = [
+                Delete(definition_pk(row.tenant, row.id), DEF, version),
+                Delete(*card_key(row)),
+                Put(family_item(row.tenant, without, stored + 1), stored),
+            ]
+            if self._write(ops) is None:
+                return
+        raise _busy()
+
+    def publish(self, caller: Caller, definition_id: str, expected_draft_revision: int | None = None) -> Published:
+        """Write the draft as a new immutable version, numbered one above the family's highest.
+
+        INVALID_ARGUMENT with every violation at once when the draft is not valid; ABORTED when an expected revision is
+        given and is not the current one. Concurrent publications get consecutive numbers. The draft is not touched.
+        """
+        require(caller, Scope.DEFINITION_WRITE)
+        checked: tuple[int, tuple[Violation, ...]] | None = None
+        for _ in range(_MAX_RACES):
+            draft, version = self._draft(caller, definition_id)
+            if expected_draft_revision is not None:
+                _check_revision(draft, expected_draft_revision)
+            if checked is None or checked[0] != version:
+                checked = version, self._publishable(caller, draft)
+            family, stored = self._library.family(caller.tenant, draft.family_slug)
+            row = self._next_version(caller, draft, family)
+            reviewed = Check(definition_pk(draft.tenant, draft.id), DEF, version)
+            if self._write(self._publication(row, family, stored, reviewed)) is None:
+                warnings = checked[1] + self._no_changes(row, family)
+                draft.version = row.version + 1
+                return Published(_shown(row), _shown(draft), warnings)
+        raise _busy()
+
+    def validate(self, caller: Caller, definition_id: str) -> tuple[Violation, ...]:
+        """All violations of a stored definition, in every severity."""
+        require(caller, Scope.DEFINITION_READ)
+        row, _ = self._library.row(caller.tenant, definition_id)
+        return self._violations(caller, row.document)
+
+    def archive(self, caller: Caller, definition_id: str) -> DefinitionView:
+        """Refuse new triggers of a published version for ever; runs in flight finish. Archiving twice is as once."""
+        require(caller, Scope.DEFINITION_WRITE)
+        for _ in range(_MAX_RACES):
+            row, version = self._library.row(caller.tenant, definition_id)
+            if row.status is DefinitionStatus.DRAFT:
+                raise precondition("DEFINITION_NOT_PUBLISHED", "a draft cannot be archived; delete it instead", "id")
+            if row.status is DefinitionStatus.ARCHIVED:
+                return self._view(row)
+            row.status = DefinitionStatus.ARCHIVED
+            row.updated_at, row.updated_by = self._clock.now_ms(), caller.key_id
+            if self._write([Put(row_item(row, version + 1), version), Put(card_item(row))]) is None:
+                return self._view(row)
+        raise _busy()
+
+    def duplicate(self, caller: Caller, definition_id: str, family_slug: str) -> Saved:
+        """A new draft under `family_slug`: of the family's draft, or of its newest version when it has no draft."""
+        require(caller, Scope.DEFINITION_WRITE)
+        row, _ = self._library.row(caller.tenant, definition_id)
+        family, _ = self._library.family(caller.tenant, row.family_slug)
+        source_id = family.draft_id or family.newest_id
+        if source_id and source_id != row.id:
+            row, _ = self._library.row(caller.tenant, source_id)
+        return self._create(caller, {**row.document, "family_slug": family_slug})
+
+    def _create(self, caller: Caller, document: dict[str, JSON]) -> Saved:
+        slug = _slug(document)
+        self._check_environments(caller, None, document)
+        document = _saveable(document, slug)
+        now = self._clock.now_ms()
+        for _ in range(_MAX_RACES):
+            family, stored = self._library.family(caller.tenant, slug)
+            if family.draft_id:
+                raise _draft_exists(family)
+            row = DefinitionRow(
+                id=self._ids.uuid(),
+                tenant=caller.tenant,
+                family_slug=slug,
+                status=DefinitionStatus.DRAFT,
+                version=family.max_version + 1,
+                document=document,
+                draft_revision=1,
+                created_at=now,
+                updated_at=now,
+                created_by=caller.key_id,
+                updated_by=caller.key_id,
+            )
+            with_draft = msgspec.structs.replace(family, draft_id=row.id)
+            ops: list[Op] = [
+                Put(row_item(row, 1), Expect.ABSENT),
+                Put(card_item(row)),
+                Put(family_item(row.tenant, with_draft, stored + 1), stored or Expect.ABSENT),
+            ]
+            if self._write(ops) is None:
+                return Saved(_shown(row), self._violations(caller, document))
+        raise _busy()
+
+    def _draft(self, caller: Caller, definition_id: str) -> tuple[DefinitionRow, int]:
+        row, version = self._library.row(caller.tenant, definition_id)
+        if row.status is not DefinitionStatus.DRAFT:
+            raise precondition("NOT_A_DRAFT", "published versions never change; use the id of the family's draft", "id")
+        return row, version
+
+    def _publishable(self, caller: Caller, draft: DefinitionRow) -> tuple[Violation, ...]:
+        """The warnings that a publication carries; refuses when there are errors."""
+        self._check_environments(caller, None, draft.document)
+        found = self._violations(caller, draft.document)
+        errors = tuple(violation for violation in found if violation.severity is Severity.ERROR)
+        if errors:
+            message = f"the definition cannot be published: {len(errors)} error{'s'[: len(errors) > 1]}"
+            raise RefusedError(ErrorCode.INVALID_ARGUMENT, message, errors)
+        return found
+
+    def _next_version(self, caller: Caller, draft: DefinitionRow, family: Family) -> DefinitionRow:
+        now = self._clock.now_ms()
+        return DefinitionRow(
+            id=self._ids.uuid(),
+            tenant=draft.tenant,
+            family_slug=draft.family_slug,
+            status=DefinitionStatus.PUBLISHED,
+            version=family.max_version + 1,
+            document=draft.document,
+            created_at=now,
+            updated_at=now,
+            published_at=now,
+            created_by=caller.key_id,
+            updated_by=caller.key_id,
+        )
+
+    def _publication(self, row: DefinitionRow, family: Family, stored: int, reviewed: Check) -> tuple[Op, ...]:
+        """The version, and its family pointing to it, if the draft is still the one that was validated."""
+        newest = msgspec.structs.replace(family, newest_id=row.id, max_version=row.version)
+        return (
+            Put(row_item(row, 1), Expect.ABSENT),
+            Put(plan_item(row.tenant, row.id, to_definition(row.document)), Expect.ABSENT),
+            Put(card_item(row)),
+            Put(family_item(row.tenant, newest, stored + 1), stored),
+            reviewed,
+        )
+
+    def _no_changes(self, row: DefinitionRow, before: Family) -> tuple[Violation, ...]:
+        if not before.newest_id or self.row(row.tenant, before.newest_id).document != row.document:
+            return ()
+        message = f"version {row.version} is identical to version {before.max_version}"
+        return (Violation("", "NO_CHANGES", message, Severity.WARNING),)
+
+    def _check_environments(self, caller: Caller, before: Mapping[str, JSON] | None, after: Mapping[str, JSON]) -> None:
+        """Moving a draft needs authority over both environments; every write needs it over the one it ends in."""
+        new = after.get("environment")
+        if not isinstance(new, str):
+            raise invalid("FIELD_INVALID", "name an environment by its key, for example default", "environment")
+        old = before.get("environment") if before else None
+        if isinstance(old, str) and old != new:
+            self._tenants.require_writable(caller, old)
+        self._tenants.require_writable(caller, new)
+
+    def _violations(self, caller: Caller, document: dict[str, JSON]) -> tuple[Violation, ...]:
+        now = self._clock.now_ms()
+        return tuple(validate(document, validation_context(self._catalog, self._tenants, self._library, caller, now)))
+
+    def _view(self, row: DefinitionRow) -> DefinitionView:
+        if row.status is DefinitionStatus.DRAFT:
+            row.version = self._library.family(row.tenant, row.family_slug)[0].max_version + 1
+        return _shown(row)
+
+    def _write(self, ops: Sequence[Op]) -> Conflict | None:
+        try:
+            return self._table.write(ops)
+        except ItemTooLargeError as error:
+            message = "the definition is too large to store; split it into subworkflows"
+            raise invalid("DEFINITION_TOO_LARGE", message) from error
+
+
+def _shown(row: DefinitionRow) -> DefinitionView:
+    return DefinitionView(
+        id=row.id,
+        family_slug=row.family_slug,
+        status=row.status,
+        version=row.version,
+        draft_revision=row.draft_revision,
+        document=to_wire(row.document),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        published_at=row.published_at,
+        created_by=row.created_by,
+        updated_by=row.updated_by,
+    )
+
+
+def _saveable(document: dict[str, JSON], slug: str) -> dict[str, JSON]:
+    """The document in the form that is stored; refuses what not even a draft may hold."""
+    if document.get("family_slug") != slug:
+        raise invalid("FIELD_INVALID", "a draft stays in its family; duplicate it to start another one", "family_slug")
+    errors = tuple(check_saveable(document))
+    if errors:
+        raise RefusedError(ErrorCode.INVALID_ARGUMENT, "the draft cannot be saved like this", errors)
+    return canonical(document)
+
+
+def _slug(document: Mapping[str, JSON]) -> str:
+    slug = document.get("family_slug")
+    if slug is None:
+        raise invalid("FIELD_REQUIRED", "name the family, for example hello_world", "family_slug")
+    if not isinstance(slug, str) or not _SLUG.fullmatch(slug):
+        message = "a family slug starts with a to z, followed by at most 62 of a to z, 0 to 9, _ and -"
+        raise invalid("FIELD_INVALID", message, "family_slug")
+    return slug
+
+
+def _revision(changes: Mapping[str, Any], *, required: bool) -> int:
+    expected = changes.get("expected_draft_revision")
+    if expected is None and required:
+        message = "send the draft_revision that you read, so that nobody's edit is overwritten"
+        raise invalid("FIELD_REQUIRED", message, "expected_draft_revision")
+    if not isinstance(expected, int) or isinstance(expected, bool):
+        raise invalid("FIELD_INVALID", "the revision is a whole number", "expected_draft_revision")
+    return expected
+
+
+def _check_revision(row: DefinitionRow, expected: int) -> None:
+    if row.draft_revision != expected:
+        message = f"the draft is at revision {row.draft_revision}, not {expected}; read it again and reconcile"
+        raise aborted("DRAFT_REVISION_CONFLICT", message, "expected_draft_revision")
+
+
+def _draft_exists(family: Family) -> RefusedError:
+    message = f"the family {family.slug} already has a draft ({family.draft_id}); edit it or choose another slug"
+    return refuse(ErrorCode.ALREADY_EXISTS, "DRAFT_EXISTS", message, "family_slug")
+
+
+def _busy() -> RefusedError:
+    return aborted("DEFINITION_BUSY", "too many others are changing this definition at this moment; try again")
+
+
+__all__ = ["Card", "DefinitionFilter", "DefinitionPage", "DefinitionView", "Definitions", "Published", "Saved"]

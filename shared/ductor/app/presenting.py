@@ -1,0 +1,94 @@
+"""Values, errors and waits of a run as readers may see them. Redaction happens here; nothing shown flows back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ductor.app.views import ErrorView, WaitingOn
+from ductor.expressions.redaction import redact
+from ductor.model.definition import Definition, Step
+from ductor.model.enums import NodeStatus, RedactionPolicy, StepType
+from ductor.model.errors import StepError
+from ductor.model.json import JSON
+from ductor.model.payload import ROW_BYTES, Inline, Payload
+from ductor.model.run import NodeState
+
+Load = Callable[[Payload], JSON]
+
+_WAITS: Final = {
+    StepType.APPROVAL: "approval",
+    StepType.WAIT_EVENT: "event",
+    StepType.EVENT_SET: "event_set",
+    StepType.DIGEST: "digest",
+    StepType.SUBWORKFLOW: "child",
+    StepType.SCATTER: "child",
+    StepType.BRIDGE: "bridge",
+}
+_STRICTER: Final = {RedactionPolicy.NONE: 0, RedactionPolicy.HASHED: 1, RedactionPolicy.OMIT: 2}
+
+
+class Presenter:
+    """Shows one run. A step that the definition does not know is treated as `hashed`."""
+
+    def __init__(self, definition: Definition, load: Load, tenant_key: bytes) -> None:
+        self.steps: Mapping[str, Step] = {step.ref: step for step in definition.steps}
+        self._definition = definition
+        self._load = load
+        self._key = tenant_key
+
+    def policy(self, node: str) -> RedactionPolicy:
+        step = self.steps.get(node)
+        return step.redaction_policy if step else RedactionPolicy.HASHED
+
+    def value(self, node: str, value: JSON) -> JSON:
+        """A value of a node under its redaction policy."""
+        return redact(value, self.policy(node).value, self._key)
+
+    def payload(self, node: str, payload: Payload) -> JSON:
+        """The redacted value behind a payload; None for one over 8 KB, which is read on its own (`is_large`)."""
+        return None if is_large(payload) else self.value(node, self._load(payload))
+
+    def context(self, payload: Payload) -> JSON:
+        """The run context. Each key has the strictest policy of the steps that write it."""
+        value = self._load(payload)
+        if not isinstance(value, dict):
+            return {}
+        policies = self._context_policies()
+        hashed = RedactionPolicy.HASHED
+        return {key: redact(item, policies.get(key, hashed).value, self._key) for key, item in value.items()}
+
+    def attributes(self, attributes: Mapping[str, JSON]) -> dict[str, JSON]:
+        """Visibility attributes are made to be seen and searched; they are shown as they are."""
+        return dict(attributes)
+
+    def error(self, node: str, error: StepError | None) -> ErrorView | None:
+        if error is None:
+            return None
+        details = None if error.details is None else self.value(node, error.details)
+        return ErrorView(error.code, error.message, error.retryable, details)
+
+    def _context_policies(self) -> dict[str, RedactionPolicy]:
+        policies: dict[str, RedactionPolicy] = {}
+        for step in self._definition.steps:
+            for key in step.effects.context if step.effects else ():
+                known = policies.get(key, RedactionPolicy.NONE)
+                policies[key] = max(known, step.redaction_policy, key=_STRICTER.__getitem__)
+        return policies
+
+
+def is_large(payload: Payload) -> bool:
+    """Whether a value is over 8 KB and therefore shown by reference."""
+    return not isinstance(payload, Inline) and payload.size > ROW_BYTES
+
+
+def waiting_on(ref: str, step: Step | None, node: NodeState) -> WaitingOn | None:
+    """What a parked node waits for; None for a node that is not parked."""
+    if node.status is NodeStatus.RETRYING:
+        code = node.error.code if node.error else "a failure"
+        detail = f"attempt {node.attempt + 1} of step {ref} after {code}"
+        return WaitingOn(kind="retry", detail=detail, since=node.entered_at, deadline_at=node.deadline or None)
+    if node.status is not NodeStatus.WAITING:
+        return None
+    kind = _WAITS.get(step.type, "timer") if step else "timer"
+    return WaitingOn(kind=kind, detail=f"step {ref}", since=node.entered_at, deadline_at=node.deadline or None)

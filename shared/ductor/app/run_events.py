@@ -1,0 +1,124 @@
+"""A run's history as entries to show: transitions, attempts and audit entries in one order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from ductor.app.history import Numbered
+from ductor.app.presenting import Presenter, is_large
+from ductor.app.views import AttemptView, AuditView, EventView
+from ductor.model.attempt import Attempt
+from ductor.model.errors import StepError
+from ductor.model.json import JSON
+from ductor.model.payload import BlobRef, Inline, Payload, RowRef
+from ductor.model.transition import NodeScheduled, OperatorAudited, RunEnded, Transition
+
+# Contexts and run outputs are shown where they belong; here they would repeat with every entry.
+_LEFT_OUT: Final = frozenset({"node", "context", "taken"})
+
+
+def transition_event(presenter: Presenter, entry: Numbered) -> EventView:
+    """One transition; `type` is its tag (`node_completed`), `data` its other fields with values redacted."""
+    transition = entry.transition
+    node = getattr(transition, "node", None)
+    audit = isinstance(transition, OperatorAudited)
+    return EventView(
+        seq=entry.seq,
+        at=entry.at,
+        kind="audit" if audit else "transition",
+        type=_tag(transition),
+        node=node,
+        data=dict(_data(presenter, transition, node or "")),
+    )
+
+
+def attempt_event(seq: int, view: AttemptView, scheduled_at: int) -> EventView:
+    """One attempt, told where it was handed out."""
+    return EventView(
+        seq=seq,
+        at=view.started_at or scheduled_at,
+        kind="attempt",
+        type=f"attempt_{view.status}",
+        node=view.node,
+        data=msgspec.to_builtins(view),
+    )
+
+
+def audit_view(entry: Numbered, audited: OperatorAudited) -> AuditView:
+    return AuditView(
+        seq=entry.seq,
+        at=entry.at,
+        operation=audited.operation,
+        outcome=audited.outcome,
+        actor=audited.actor,
+        request_id=audited.request_id,
+        reason=audited.reason,
+        target=audited.target,
+        code=audited.code,
+        message=audited.message,
+    )
+
+
+def attempt_view(presenter: Presenter, attempt: Attempt, scheduled_at: int = 0) -> AttemptView:
+    """An attempt's row under its node's redaction policy."""
+    task, node = attempt.task, attempt.task.node
+    return AttemptView(
+        node=node,
+        attempt=task.attempt,
+        generation=task.generation,
+        action=task.action,
+        status=attempt.status.value,
+        deliveries=attempt.deliveries,
+        worker=attempt.worker,
+        scheduled_at=scheduled_at or task.scheduled_at or None,
+        started_at=attempt.started_at or None,
+        heartbeat_at=attempt.heartbeat_at or None,
+        finished_at=attempt.finished_at or None,
+        heartbeat_details=None
+        if attempt.heartbeat_details is None
+        else presenter.value(node, attempt.heartbeat_details),
+        cancel_requested=attempt.cancel_requested,
+        input=presenter.payload(node, task.input),
+        input_large=is_large(task.input),
+        output=presenter.payload(node, attempt.output),
+        output_large=is_large(attempt.output),
+        error=presenter.error(node, attempt.error),
+    )
+
+
+def scheduled(entries: list[Numbered]) -> Iterator[tuple[Numbered, NodeScheduled]]:
+    """The entries that handed out an attempt."""
+    for entry in entries:
+        if isinstance(entry.transition, NodeScheduled):
+            yield entry, entry.transition
+
+
+def _tag(transition: Transition) -> str:
+    return str(transition.__struct_config__.tag)
+
+
+def _data(presenter: Presenter, transition: Transition, node: str) -> Iterator[tuple[str, JSON]]:
+    for field in transition.__struct_fields__:
+        value: Any = getattr(transition, field)
+        if field in _LEFT_OUT or (field == "output" and isinstance(transition, RunEnded)):
+            continue
+        if isinstance(value, Inline | RowRef | BlobRef):
+            yield from _payload(presenter, node, field, value)
+        elif isinstance(value, StepError):
+            yield field, msgspec.to_builtins(presenter.error(node, value))
+        elif value is not None and value != "":
+            yield field, msgspec.to_builtins(value)
+
+
+def _payload(presenter: Presenter, node: str, field: str, payload: Payload) -> Iterator[tuple[str, JSON]]:
+    """A null is left out; what is over 8 KB is told by its size only."""
+    if payload == Inline(None):
+        return
+    if is_large(payload):
+        assert not isinstance(payload, Inline)
+        yield f"{field}_bytes", payload.size
+    else:
+        yield field, presenter.payload(node, payload)

@@ -1,0 +1,123 @@
+"""Which runs a list is about: reading the filters of a request, and testing a run against them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from ductor.app.refusals import invalid
+from ductor.model.enums import RunStatus
+from ductor.model.run import RunState, effective_status
+
+ACTIVE: Final = tuple(status for status in RunStatus if not status.terminal)
+LABEL_PREFIX: Final = "label."
+_LABEL_ATTRIBUTE: Final = "attr.ductor.correlation."
+_RELATIVE: Final = re.compile(r"-(\d{1,9})(ms|s|m|h|d)")
+_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_TEXTS: Final = ("workflow_type", "subject_type", "subject_id", "root_run_id", "parent_run_id", "journey_id")
+_MAX_TEXT: Final = 256
+_MAX_EPOCH_MS: Final = 9_999_999_999_999
+
+
+class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Filters of a list of runs; empty means any. `workflow_type` is a family slug in which `-` and `_` are alike.
+
+    `started_after` (inclusive) and `started_before` (exclusive) are epoch ms, 0 = no limit; they look at the time of
+    admission.
+    """
+
+    workflow_type: str = ""
+    status: RunStatus | None = None
+    active_only: bool = False
+    started_after: int = 0
+    started_before: int = 0
+    subject_type: str = ""
+    subject_id: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    root_run_id: str = ""
+    parent_run_id: str = ""
+    journey_id: str = ""
+
+
+def read_filter(query: Iterable[tuple[str, str]], now: int) -> RunFilter:
+    """The filter in a query string's (name, value) pairs; `limit` and `cursor` are passed over.
+
+    Times are RFC 3339 or relative to `now` (epoch ms), like `-1h`. Refuses unknown names and values.
+    """
+    fields: dict[str, object] = {}
+    labels: list[tuple[str, str]] = []
+    for name, value in query:
+        if len(value) > _MAX_TEXT:
+            raise invalid("FIELD_INVALID", f"at most {_MAX_TEXT} characters", name)
+        label = _label_key(name)
+        if label:
+            labels.append((label, value))
+        elif name in _TEXTS:
+            fields[name] = value
+        elif name == "status":
+            fields[name] = _status(value)
+        elif name == "active_only":
+            fields[name] = _flag(value)
+        elif name in ("started_after", "started_before"):
+            fields[name] = read_time(value, now, name)
+        elif name not in ("limit", "cursor"):
+            raise invalid("FIELD_UNKNOWN", "runs cannot be filtered by this", name)
+    return msgspec.convert({**fields, "labels": tuple(sorted(labels))}, RunFilter)
+
+
+def read_time(text: str, now: int, field: str) -> int:
+    """Epoch ms of an RFC 3339 time, or of a distance back from `now`: `-90s`, `-5m`, `-1h`, `-7d`."""
+    relative = _RELATIVE.fullmatch(text)
+    if relative:
+        return max(1, now - int(relative[1]) * _UNITS[relative[2]])
+    try:
+        moment = datetime.fromisoformat(text)
+        at = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError) as error:
+        raise invalid("FIELD_INVALID", "send a time like 2026-07-11T11:10:00Z, or -1h", field) from error
+    return min(max(1, at), _MAX_EPOCH_MS)
+
+
+def matches(wanted: RunFilter, state: RunState) -> bool:
+    """Whether a run is what the filter is about."""
+    origin, status = state.origin, effective_status(state)
+    if wanted.status is not None and status is not wanted.status:
+        return False
+    if wanted.active_only and status.terminal:
+        return False
+    if wanted.workflow_type and alike(wanted.workflow_type) != alike(origin.family_slug):
+        return False
+    for name in _TEXTS[1:]:
+        value = getattr(wanted, name)
+        if value and value != getattr(origin, name):
+            return False
+    return set(wanted.labels) <= set(origin.labels)
+
+
+def alike(slug: str) -> str:
+    """A family slug with `-` and `_` made the same."""
+    return slug.replace("-", "_")
+
+
+def _label_key(name: str) -> str:
+    for prefix in (LABEL_PREFIX, _LABEL_ATTRIBUTE):
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return ""
+
+
+def _status(value: str) -> RunStatus:
+    try:
+        return RunStatus(value.lower())
+    except ValueError as error:
+        raise invalid("FIELD_INVALID", f"status is one of {', '.join(RunStatus)}", "status") from error
+
+
+def _flag(value: str) -> bool:
+    if value.lower() not in ("true", "false", "1", "0"):
+        raise invalid("FIELD_INVALID", "active_only is true or false", "active_only")
+    return value.lower() in ("true", "1")

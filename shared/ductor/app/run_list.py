@@ -1,0 +1,97 @@
+"""Lists of runs, newest first, merged from the shards of an index. Lists may lag behind by the index's delay."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from ductor.app.cursors import binding, page_size, seal, unseal
+from ductor.app.headers import HEAD, SHARDS, read_what_is_readable, run_pk, sort_time, status_pk, tenant_pk
+from ductor.app.run_filter import ACTIVE, RunFilter, matches
+from ductor.model.run import RunState
+from ductor.ports import Index, Item, Table
+
+MAX_SCANNED: Final = 2_000
+"""Runs looked at for one page. A page may then be short, or even empty, and still have a next one."""
+
+_CHUNK: Final = 100
+
+
+class FoundRuns(msgspec.Struct, frozen=True):
+    """The header rows of one page, and where the next one begins."""
+
+    items: tuple[tuple[Item, RunState], ...]
+    next_cursor: str | None
+
+
+def find_runs(table: Table, tenant: str, wanted: RunFilter, limit: int | None, cursor: str | None) -> FoundRuns:
+    """One page of runs. The index only finds them: what is tested and shown is the header as it is now."""
+    size = page_size(limit)
+    bound_to = binding(tenant, ["runs", msgspec.to_builtins(wanted)])
+    keys = _newest_first(table, tenant, wanted, unseal(bound_to, cursor))
+    found: list[tuple[Item, RunState]] = []
+    scanned = 0
+    while scanned < MAX_SCANNED:
+        chunk = list(islice(keys, min(_CHUNK, size + 1)))
+        headers = _headers(table, chunk)
+        for place, (sort, run_id) in enumerate(chunk):
+            header = headers.get(run_id)
+            if header is not None and matches(wanted, header[1]):
+                found.append(header)
+            if len(found) == size:
+                more = place + 1 < len(chunk) or next(keys, None) is not None
+                return FoundRuns(tuple(found), seal(bound_to, sort) if more else None)
+        scanned += len(chunk)
+        if len(chunk) < min(_CHUNK, size + 1):
+            return FoundRuns(tuple(found), None)
+    return FoundRuns(tuple(found), seal(bound_to, chunk[-1][0]))
+
+
+def _newest_first(table: Table, tenant: str, wanted: RunFilter, before: str | None) -> Iterator[tuple[str, str]]:
+    """(sort key, run id) of candidates, merged over all shards, without repetitions."""
+    low = sort_time(wanted.started_after)
+    high = f"{sort_time(wanted.started_before - 1)}#~" if wanted.started_before else "~"
+    high = min(high, before) if before else high
+    streams = [_stream(table, pk, index, low, high) for pk, index in _partitions(tenant, wanted)]
+    last = before
+    for sort in heapq.merge(*streams, reverse=True):
+        # A run that is just changing its status may stand in two partitions for a moment.
+        if sort != last:
+            last = sort
+            yield sort, sort.split("#", 1)[1]
+
+
+def _partitions(tenant: str, wanted: RunFilter) -> Iterator[tuple[str, Index]]:
+    statuses = (wanted.status,) if wanted.status else ACTIVE if wanted.active_only else ()
+    for number in range(SHARDS):
+        if not statuses:
+            yield tenant_pk(tenant, number), Index.I2
+        for status in statuses:
+            yield status_pk(tenant, status, number), Index.I1
+
+
+def _stream(table: Table, pk: str, index: Index, low: str, high: str) -> Iterator[str]:
+    cursor: str | None = None
+    while True:
+        page = table.query(pk, low=low, high=high, index=index, limit=_CHUNK, cursor=cursor, descending=True)
+        for item in page.items:
+            pair = item.i1 if index is Index.I1 else item.i2
+            if pair is not None:
+                yield pair[1]
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _headers(table: Table, chunk: list[tuple[str, str]]) -> dict[str, tuple[Item, RunState]]:
+    rows = table.batch_get([(run_pk(run_id), HEAD) for _, run_id in chunk])
+    found: dict[str, tuple[Item, RunState]] = {}
+    for item in rows.values():
+        state = read_what_is_readable(item)
+        if state is not None:
+            found[state.run_id] = item, state
+    return found

@@ -1,0 +1,279 @@
+"""Reads of runs, as people see them: always the caller's own tenant's, always redacted, never changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from ductor.app.access import Caller, Scope, require
+from ductor.app.cursors import binding, page_size, seal, unseal
+from ductor.app.headers import (
+    HEAD,
+    STALL,
+    Stall,
+    is_stalled,
+    read_header,
+    read_what_is_readable,
+    run_pk,
+    tenant_of,
+)
+from ductor.app.history import Numbered, read_history
+from ductor.app.library import Library
+from ductor.app.payloads import PayloadStore
+from ductor.app.presenting import Presenter, is_large, waiting_on
+from ductor.app.refusals import invalid, node_not_found, precondition, run_not_found
+from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event
+from ductor.app.run_filter import RunFilter
+from ductor.app.run_list import find_runs
+from ductor.app.run_summary import run_waits_on, summarise
+from ductor.app.tenants import Tenants
+from ductor.app.views import (
+    AttemptPage,
+    AuditPage,
+    AuditView,
+    EventPage,
+    EventView,
+    NodeView,
+    RunPage,
+    RunSummary,
+    Snapshot,
+    StallView,
+)
+from ductor.model.attempt import Attempt, attempt_sk
+from ductor.model.definition import Definition, Step
+from ductor.model.enums import NodeStatus
+from ductor.model.json import JSON, encode
+from ductor.model.payload import NULL, Payload
+from ductor.model.run import NodeState, RunState, effective_status
+from ductor.model.transition import OperatorAudited
+from ductor.ports import Item, Table
+
+MAX_AUDIT_SCAN: Final = 5_000
+"""Transitions looked at for one page of the audit trail."""
+
+_MAX_ID_LENGTH: Final = 64
+_attempts = msgspec.json.Decoder(Attempt)
+_stalls = msgspec.json.Decoder(Stall)
+
+
+class Runs:
+    """The runs of all tenants. Another tenant's run answers exactly as one that does not exist."""
+
+    def __init__(self, *, table: Table, payloads: PayloadStore, library: Library, tenants: Tenants) -> None:
+        self._table = table
+        self._payloads = payloads
+        self._library = library
+        self._tenants = tenants
+
+    def list_runs(self, caller: Caller, wanted: RunFilter, limit: int | None, cursor: str | None) -> RunPage:
+        """Runs by admission, newest first. A list may lag a moment behind; each entry shows the run as it is now."""
+        require(caller, Scope.WORKFLOW_READ)
+        found = find_runs(self._table, caller.tenant, wanted, limit, cursor)
+        stalls = self._stall_notes([item for item, _ in found.items])
+        shown = [summarise(state, self._steps(state), stalls.get(state.run_id)) for _, state in found.items]
+        return RunPage(tuple(shown), found.next_cursor)
+
+    def summary(self, caller: Caller, run_id: str) -> RunSummary:
+        """The run without its nodes. Also for a run whose state this release cannot read."""
+        require(caller, Scope.WORKFLOW_READ)
+        item = self._item(caller, run_id)
+        state = read_what_is_readable(item)
+        if state is None:
+            raise _unreadable()
+        return summarise(state, self._steps(state), self._stall_notes([item]).get(run_id))
+
+    def snapshot(self, caller: Caller, run_id: str) -> Snapshot:
+        """Every node of the run's graph with its latest output, error and what it waits for."""
+        require(caller, Scope.WORKFLOW_READ)
+        item, state = self._state(caller, run_id)
+        definition = self._definition(state)
+        presenter = self._presenter(state, definition)
+        return Snapshot(
+            run_id=run_id,
+            status=effective_status(state).value,
+            transition_seq=state.seq,
+            db_record_version=state.version,
+            waiting_on=run_waits_on(state, presenter.steps),
+            stalled=self._stall_notes([item]).get(run_id),
+            nodes={view.node: view for view in self._nodes(state, definition, presenter)},
+            context=presenter.context(state.context),
+            checkpoints=dict(state.checkpoints),
+        )
+
+    def steps(self, caller: Caller, run_id: str) -> tuple[NodeView, ...]:
+        """The nodes in the order of the definition."""
+        require(caller, Scope.WORKFLOW_READ)
+        _, state = self._state(caller, run_id)
+        definition = self._definition(state)
+        return tuple(self._nodes(state, definition, self._presenter(state, definition)))
+
+    def events(self, caller: Caller, run_id: str, limit: int | None, cursor: str | None) -> EventPage:
+        """History, oldest first: transitions and audit entries, each attempt after the entry that handed it out.
+
+        `limit` counts transitions; the attempts among them come on top.
+        """
+        require(caller, Scope.WORKFLOW_READ)
+        _, state = self._state(caller, run_id)
+        size, bound_to = page_size(limit), binding(caller.tenant, ["events", run_id])
+        entries = list(islice(read_history(self._table, state, _number(unseal(bound_to, cursor))), size + 1))
+        shown, presenter = entries[:size], self._presenter(state, self._definition(state))
+        more = seal(bound_to, str(shown[-1].seq)) if len(entries) > size else None
+        return EventPage(tuple(self._events(state, presenter, shown)), more)
+
+    def attempts(self, caller: Caller, run_id: str, limit: int | None, cursor: str | None) -> AttemptPage:
+        """Every recorded attempt, by node and number. Steps that run inside the coordinator have none."""
+        require(caller, Scope.WORKFLOW_READ)
+        _, state = self._state(caller, run_id)
+        size, bound_to = page_size(limit), binding(caller.tenant, ["attempts", run_id])
+        after = unseal(bound_to, cursor)
+        page = self._table.query(run_pk(run_id), low=after or "A#", high="A#~", limit=size + 2)
+        rows = [item for item in page.items if item.sk != after]
+        presenter = self._presenter(state, self._definition(state))
+        shown = [attempt_view(presenter, _attempts.decode(item.body)) for item in rows[:size]]
+        more = seal(bound_to, rows[size - 1].sk) if len(rows) > size else None
+        return AttemptPage(tuple(shown), more)
+
+    def audit(self, caller: Caller, run_id: str, limit: int | None, cursor: str | None) -> AuditPage:
+        """What became of operators' requests, oldest first. A page may be short and still have a next one."""
+        require(caller, Scope.WORKFLOW_READ)
+        _, state = self._state(caller, run_id)
+        size, bound_to = page_size(limit), binding(caller.tenant, ["audit", run_id])
+        found: list[AuditView] = []
+        after = _number(unseal(bound_to, cursor))
+        for scanned, entry in enumerate(read_history(self._table, state, after)):
+            if len(found) == size or scanned == MAX_AUDIT_SCAN:
+                return AuditPage(tuple(found), seal(bound_to, str(after)))
+            after = entry.seq
+            if isinstance(entry.transition, OperatorAudited):
+                found.append(audit_view(entry, entry.transition))
+        return AuditPage(tuple(found), None)
+
+    def node_output(self, caller: Caller, run_id: str, node: str) -> JSON:
+        """The latest output of a node as it is, unredacted: for programs. None while there is none."""
+        require(caller, Scope.WORKFLOW_READ)
+        _, state = self._state(caller, run_id)
+        if node not in self._steps(state):
+            raise node_not_found()
+        entry = state.root.nodes.get(node)
+        return self._payloads.load(run_id, entry.output) if entry else None
+
+    def output(self, caller: Caller, run_id: str) -> JSON:
+        """The run's output as it is, unredacted: for programs.
+
+        FAILED_PRECONDITION `RUN_NOT_FINISHED` before its end.
+        """
+        require(caller, Scope.WORKFLOW_READ)
+        _, state = self._state(caller, run_id)
+        if not state.status.terminal:
+            raise precondition("RUN_NOT_FINISHED", f"the run is {effective_status(state).value}; it has no output yet")
+        return self._payloads.load(run_id, state.output)
+
+    def _item(self, caller: Caller, run_id: str) -> Item:
+        return header_of(self._table, caller, run_id)
+
+    def _state(self, caller: Caller, run_id: str) -> tuple[Item, RunState]:
+        item = self._item(caller, run_id)
+        try:
+            return item, read_header(item)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise _unreadable() from error
+
+    def _definition(self, state: RunState) -> Definition:
+        return self._library.load(state.origin.tenant, state.origin.definition_id)[1]
+
+    def _steps(self, state: RunState) -> dict[str, Step]:
+        return {step.ref: step for step in self._definition(state).steps}
+
+    def _presenter(self, state: RunState, definition: Definition) -> Presenter:
+        def load(payload: Payload) -> JSON:
+            return self._payloads.load(state.run_id, payload)
+
+        return Presenter(definition, load, self._tenants.redaction_key(state.origin.tenant))
+
+    def _stall_notes(self, items: Sequence[Item]) -> dict[str, StallView]:
+        """Why the stalled ones among these runs are stalled, by run id."""
+        rows = self._table.batch_get([(item.pk, STALL) for item in items if is_stalled(item)])
+        notes = {pk.removeprefix("R#"): _stalls.decode(row.body) for (pk, _), row in rows.items()}
+        return {run_id: StallView(note.reason, note.since) for run_id, note in notes.items()}
+
+    def _nodes(self, state: RunState, definition: Definition, presenter: Presenter) -> list[NodeView]:
+        claimed = self._claimed(state)
+        untouched = NodeState()
+        views = []
+        for step in definition.steps:
+            node = state.root.nodes.get(step.ref, untouched)
+            views.append(_node_view(state, step, node, presenter, claimed.get(step.ref)))
+        return views
+
+    def _claimed(self, state: RunState) -> dict[str, Attempt]:
+        """Of nodes that are handed out, the attempts that a worker has taken: those show as running."""
+        pk = run_pk(state.run_id)
+        keys = [
+            (pk, attempt_sk(ref, node.attempt))
+            for ref, node in state.root.nodes.items()
+            if node.status is NodeStatus.SCHEDULED
+        ]
+        attempts = [_attempts.decode(item.body) for item in self._table.batch_get(keys).values()]
+        return {attempt.task.node: attempt for attempt in attempts if attempt.started_at}
+
+    def _events(self, state: RunState, presenter: Presenter, entries: list[Numbered]) -> list[EventView]:
+        pk = run_pk(state.run_id)
+        keys = {entry.seq: (pk, attempt_sk(out.node, out.attempt)) for entry, out in scheduled(entries)}
+        rows = self._table.batch_get(list(keys.values()))
+        shown: list[EventView] = []
+        for entry in entries:
+            shown.append(transition_event(presenter, entry))
+            row = rows.get(keys[entry.seq]) if entry.seq in keys else None
+            if row is not None:
+                view = attempt_view(presenter, _attempts.decode(row.body), entry.at)
+                shown.append(attempt_event(entry.seq, view, entry.at))
+        return shown
+
+
+def header_of(table: Table, caller: Caller, run_id: str) -> Item:
+    """The header row of the caller's run; NOT_FOUND for unknown, malformed and other tenants' ids alike."""
+    if not 0 < len(run_id) <= _MAX_ID_LENGTH or not run_id.isascii():
+        raise run_not_found()
+    item = table.get(run_pk(run_id), HEAD)
+    if item is None or tenant_of(item) != caller.tenant:
+        raise run_not_found()
+    return item
+
+
+def _node_view(state: RunState, step: Step, node: NodeState, presenter: Presenter, claimed: Attempt | None) -> NodeView:
+    large, retrying = is_large(node.output), node.status is NodeStatus.RETRYING
+    shown = None if large or node.output == NULL else presenter.payload(step.ref, node.output)
+    status = NodeStatus.RUNNING if claimed else node.status
+    return NodeView(
+        node=step.ref,
+        type=step.type.wire,
+        status=status.value,
+        attempt=node.attempt,
+        title=step.title,
+        started_at=(claimed.started_at if claimed else node.started_at) or None,
+        finished_at=node.finished_at or None,
+        latest_output_json=None if shown is None else encode(shown).decode(),
+        output_ref=f"/api/v2/workflow-runs/{state.run_id}/nodes/{step.ref}/output" if large else None,
+        error=presenter.error(step.ref, node.error),
+        waiting_on=waiting_on(step.ref, step, node),
+        next_retry_at=(node.deadline or None) if retrying else None,
+        deadline_at=None if retrying else node.deadline or None,
+        child_run_id=None,
+        no_route=node.no_route,
+    )
+
+
+def _number(position: str | None) -> int:
+    if position is None:
+        return 0
+    if not position.isdecimal():
+        raise invalid("CURSOR_INVALID", "this cursor belongs to another list; start again without one", "cursor")
+    return int(position)
+
+
+def _unreadable() -> Exception:
+    message = "this release cannot read the stored state of the run; deploy the one that wrote it, or terminate the run"
+    return precondition("STATE_UNREADABLE", message)

@@ -1,0 +1,198 @@
+"""Admission of runs: a trigger becomes a stored run header and a `start` intent, once per idempotency key."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from ductor.app.access import Caller, Scope, require
+from ductor.app.admission import TriggerRequest, check_request, frozen_variables, request_hash
+from ductor.app.dispatch import intent_message, send_all
+from ductor.app.headers import HEAD, header_item, read_header, run_pk
+from ductor.app.input_schema import InputSchemas
+from ductor.app.library import Library
+from ductor.app.payloads import PayloadStore
+from ductor.app.refusals import invalid, precondition
+from ductor.model.definition import Definition, DefinitionRow
+from ductor.model.enums import DefinitionStatus, RunStatus
+from ductor.model.errors import ErrorCode, RefusedError, refuse
+from ductor.model.intent import Intent, IntentKind
+from ductor.model.json import JSON
+from ductor.model.payload import Payload, stage
+from ductor.model.run import Origin, RunState, effective_status
+from ductor.ports import Clock, Expect, Ids, Item, Op, Put, Queue, Table, Unit
+
+START_WAKE_MS: Final = 60_000
+"""How long after admission somebody looks whether the run was ever started."""
+
+IDEM: Final = "IDEM"
+
+
+class Triggered(msgspec.Struct, frozen=True):
+    """The answer of a trigger. `repeated`: the run had been made by an earlier request with the same key."""
+
+    run_id: str
+    status: RunStatus
+    repeated: bool
+
+
+class _Admitted(msgspec.Struct, frozen=True):
+    """Body of an idempotency row."""
+
+    run_id: str
+    request_hash: str
+
+
+class Triggers:
+    """Starts runs of published definitions."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        payloads: PayloadStore,
+        intents: Queue,
+        unit: Unit,
+        clock: Clock,
+        ids: Ids,
+        library: Library,
+    ) -> None:
+        self._table = table
+        self._payloads = payloads
+        self._intents = intents
+        self._unit = unit
+        self._clock = clock
+        self._ids = ids
+        self._library = library
+        self._schemas = InputSchemas()
+
+    def trigger(self, caller: Caller, definition_id: str, request: TriggerRequest) -> Triggered:
+        """Admit a run; when this returns, the run survives any crash.
+
+        One run per (tenant, definition, idempotency key), whatever becomes of it: a repeat with the same body gets
+        that run, another body is ALREADY_EXISTS `IDEMPOTENCY_KEY_REUSED`. Refuses with NOT_FOUND, FAILED_PRECONDITION
+        `DEFINITION_NOT_PUBLISHED` or `DEFINITION_ARCHIVED`, INVALID_ARGUMENT, PAYLOAD_TOO_LARGE before a run exists.
+        """
+        require(caller, Scope.WORKFLOW_WRITE)
+        check_request(request)
+        row, _ = self._library.row(caller.tenant, definition_id)
+        digest = request_hash(request)
+        if request.idempotency_key is not None:
+            known = self._table.get(_idempotency_pk(row, request.idempotency_key), IDEM)
+            if known is not None:
+                return self._repeat(known, digest)
+        _check_published(row)
+        _, definition = self._library.load(caller.tenant, definition_id)
+        _check_waiting(definition, request)
+        self._schemas.check(row, definition, request.input)
+        return self._admit(caller, row, definition, request, digest)
+
+    def _admit(
+        self, caller: Caller, row: DefinitionRow, definition: Definition, request: TriggerRequest, digest: str
+    ) -> Triggered:
+        variables = frozen_variables(definition, request.variables)
+        run_id = self._ids.uuid()
+        with self._unit.batch():
+            state = self._first_state(caller, row, definition, request, run_id, variables)
+            ops: list[Op] = [Put(header_item(state), Expect.ABSENT)]
+            if request.idempotency_key is not None:
+                body = msgspec.json.encode(_Admitted(run_id, digest))
+                pk = _idempotency_pk(row, request.idempotency_key)
+                ops.append(Put(Item(pk=pk, sk=IDEM, body=body), Expect.ABSENT))
+            lost = self._table.write(ops)
+            if lost is None:
+                self._send_start(state)
+                return Triggered(run_id, RunStatus.RUNNING, repeated=False)
+        if lost.current is None or lost.index == 0:
+            raise RuntimeError(f"run {run_id} could not be admitted: {lost}")
+        return self._repeat(lost.current, digest)
+
+    def _first_state(
+        self,
+        caller: Caller,
+        row: DefinitionRow,
+        definition: Definition,
+        request: TriggerRequest,
+        run_id: str,
+        variables: dict[str, JSON],
+    ) -> RunState:
+        """The header before the first tick. Large values are stored first, so that it never refers to nothing."""
+        now = self._clock.now_ms()
+        origin = Origin(
+            run_id=run_id,
+            tenant=caller.tenant,
+            definition_id=row.id,
+            family_slug=row.family_slug,
+            definition_version=row.version,
+            created_at=now,
+            journey_id=run_id,
+            environment=definition.environment,
+            root_run_id=run_id,
+            subject_type=request.subject_type,
+            subject_id=request.subject_id,
+            labels=tuple((label.key, label.id) for label in request.correlation_labels),
+            input=self._keep(run_id, request.input),
+            variables=self._keep(run_id, variables),
+            external_deployment_id=request.external_deployment_id,
+            created_by=caller.key_id,
+        )
+        return RunState(origin=origin, updated_at=now, wake_at=now + START_WAKE_MS)
+
+    def _keep(self, run_id: str, value: JSON) -> Payload:
+        payload, stored = stage(run_id, value)
+        if stored is not None:
+            self._payloads.put(run_id, stored)
+        return payload
+
+    def _repeat(self, known: Item, digest: str) -> Triggered:
+        admitted = msgspec.json.decode(known.body, type=_Admitted)
+        if admitted.request_hash != digest:
+            raise _reused(admitted.run_id)
+        item = self._table.get(run_pk(admitted.run_id), HEAD)
+        if item is None:
+            raise RuntimeError(f"run {admitted.run_id} has an idempotency row and no header")
+        state = read_header(item)
+        if state.status is not RunStatus.PENDING:
+            return Triggered(admitted.run_id, effective_status(state), repeated=True)
+        # The first request may have died between storing the run and sending this.
+        self._send_start(state)
+        return Triggered(admitted.run_id, RunStatus.RUNNING, repeated=True)
+
+    def _send_start(self, state: RunState) -> None:
+        """Ask for the first tick. The intent's id is the same at every send, so it is applied once."""
+        intent = Intent(
+            id=f"{state.run_id}:start",
+            run_id=state.run_id,
+            kind=IntentKind.START,
+            at=self._clock.now_ms(),
+            actor=state.origin.created_by,
+        )
+        send_all(self._intents, [intent_message(intent, self._ids)])
+
+
+def _idempotency_pk(row: DefinitionRow, key: str) -> str:
+    """Partition of the idempotency row. The key is hashed: it may hold anything, also what no table key may."""
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"I#{row.tenant}#{row.id}#{digest}"
+
+
+def _check_published(row: DefinitionRow) -> None:
+    if row.status is DefinitionStatus.DRAFT:
+        message = "this is a draft; publish it and trigger the id of the published version"
+        raise precondition("DEFINITION_NOT_PUBLISHED", message, "definition_id")
+    if row.status is DefinitionStatus.ARCHIVED:
+        message = "this version is archived and starts no new runs; trigger another version"
+        raise precondition("DEFINITION_ARCHIVED", message, "definition_id")
+
+
+def _check_waiting(definition: Definition, request: TriggerRequest) -> None:
+    if request.wait_for_checkpoint and not any(point.response for point in definition.checkpoints):
+        message = "this definition has no response checkpoint to wait for"
+        raise invalid("CHECKPOINT_REQUIRED", message, "wait_for_checkpoint")
+
+
+def _reused(run_id: str) -> RefusedError:
+    message = f"this idempotency key was used with another body for run {run_id}; use a new key for a new request"
+    return refuse(ErrorCode.ALREADY_EXISTS, "IDEMPOTENCY_KEY_REUSED", message, "idempotency_key")

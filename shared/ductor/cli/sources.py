@@ -10,7 +10,9 @@ from typing import Final
 
 from ductor.cli.failure import Exit, Failure
 
-SUFFIXES: Final = (".yaml", ".yml", ".json")
+FOLDER_SUFFIXES: Final = (".yaml", ".yml")
+"""What a folder is searched for. JSON files are checked when they are named: in folders they are mostly data."""
+
 STDIN: Final = "-"
 
 
@@ -36,7 +38,7 @@ def _matches(name: str) -> Iterator[str]:
         yield name
         return
     if path.is_dir():
-        found = sorted(str(below) for below in path.rglob("*") if below.suffix in SUFFIXES and below.is_file())
+        found = sorted(str(below) for below in path.rglob("*") if below.suffix in FOLDER_SUFFIXES and below.is_file())
     else:
         found = sorted(str(match) for match in _expanded(path) if match.is_file())
     if not found:

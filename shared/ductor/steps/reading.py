@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cache
+from itertools import islice
 from typing import Any, Final, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -15,6 +16,8 @@ from ductor.model.json import JSON
 Model = TypeVar("Model", bound=msgspec.Struct)
 
 MAX_SHOWN: Final = 60
+MAX_PROBLEMS: Final = 50
+"""Faults named per args."""
 _KINDS: Final = {
     "str": "a string",
     "int": "an integer",
@@ -55,7 +58,7 @@ def parse(model: type[Model], args: JSON) -> Model:
     try:
         return msgspec.convert(args, model)
     except msgspec.ValidationError:
-        raise ArgsInvalidError(problems(model, args)) from None
+        raise ArgsInvalidError(islice(problems(model, args), MAX_PROBLEMS)) from None
 
 
 def read(model: type[Model], args: JSON) -> tuple[Model | None, list[Problem]]:
@@ -63,7 +66,7 @@ def read(model: type[Model], args: JSON) -> tuple[Model | None, list[Problem]]:
     try:
         return msgspec.convert(args, model), []
     except msgspec.ValidationError:
-        return None, list(problems(model, args))
+        return None, list(islice(problems(model, args), MAX_PROBLEMS))
 
 
 def problems(model: Any, value: JSON, path: str = "") -> Iterator[Problem]:
@@ -125,21 +128,24 @@ def joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def clipped(text: str) -> str:
-    """A name as messages and paths quote it; what a person wrote may be a megabyte long."""
-    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+def clipped(name: JSON) -> str:
+    """A name as messages and paths quote it: what a person wrote may be a megabyte long, or no text at all."""
+    if not isinstance(name, str):
+        return "?"
+    text = name if len(name) <= MAX_SHOWN else name[:MAX_SHOWN] + "…"
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: JSON, known: Iterable[str]) -> str | None:
     """The known name that somebody probably meant, if any is close."""
-    if len(name) > 2 * MAX_SHOWN:
+    if not isinstance(name, str) or len(name) > 2 * MAX_SHOWN:
         return None
     by_folded = {candidate.lower(): candidate for candidate in known}
     found = difflib.get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
     return by_folded[found[0]] if found else None
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: JSON, known: Iterable[str]) -> str:
     """What to do about an unknown name, as a clause."""
     names = list(known)
     near = nearest(name, names)

@@ -1,0 +1,44 @@
+"""What the validator asks of the installation around a definition. Offline, most answers are 'unresolved'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+import msgspec
+
+from ductor.steps.spec import Catalog
+
+
+class Standing(StrEnum):
+    """What is known of something that a definition names."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+    NOT_WRITABLE = "not_writable"
+    UNRESOLVED = "unresolved"
+
+
+def _unresolved(name: str) -> Standing:
+    del name
+    return Standing.UNRESOLVED
+
+
+def _unresolved_connection(mode: str, ref: str) -> Standing:
+    del mode, ref
+    return Standing.UNRESOLVED
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """The installation as the validator sees it.
+
+    `now` (epoch ms) is only used for warnings about the coming year. `environment(key)` may answer NOT_WRITABLE.
+    `connection(mode, ref)` is asked for literal references only: a template is known at run time. `family(slug)` is
+    asked for subworkflows. The defaults are those of an offline check.
+    """
+
+    catalog: Catalog
+    now: int
+    environment: Callable[[str], Standing] = _unresolved
+    connection: Callable[[str, str], Standing] = _unresolved_connection
+    family: Callable[[str], Standing] = _unresolved

@@ -1,0 +1,110 @@
+"""The rules of a definition's schedule (durable runs: Scheduled workflows). Fires nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from ductor.model.errors import Severity
+from ductor.model.json import JSON
+from ductor.steps.duration import FORMS, MAX_DURATION_MS, parse_duration
+from ductor.steps.wait import parse_instant
+from ductor.validation.cron import Cron, parse_cron
+from ductor.validation.found import Found
+
+MIN_RATE_MS: Final = 60_000
+"""The shortest rate: one minute, the resolution of every scheduler behind it."""
+
+_CRON: Final = "SCHEDULE_CRON_INVALID"
+_YEAR: Final = 366
+_DAY: Final = timedelta(days=1)
+_MINUTE: Final = timedelta(minutes=1)
+
+
+def check_schedule(schedule: dict[str, JSON], now: int, found: Found) -> None:
+    """Report what is wrong with the schedule; `now` (epoch ms) is where the year of DST warnings begins."""
+    cron = _when(schedule, found)
+    zone = _zone(schedule.get("timezone", "UTC"), found)
+    _window(schedule, found)
+    if isinstance(cron, Cron) and zone is not None:
+        gap = next(_gaps_hit(cron, zone, now), None)
+        if gap is not None:
+            message = (
+                f"{gap:%Y-%m-%d %H:%M} does not exist in {zone.key} (clocks go forward): that occurrence is skipped"
+            )
+            found.fault("schedule.cron", "DST_GAP", message, Severity.WARNING)
+
+
+def _when(schedule: dict[str, JSON], found: Found) -> Cron | None:
+    cron, rate = schedule.get("cron"), schedule.get("rate")
+    if (cron is None) == (rate is None):
+        found.fault("schedule.cron", _CRON, "give exactly one of `cron` and `rate`")
+    if isinstance(rate, str):
+        interval = parse_duration(rate)
+        if interval is None or not MIN_RATE_MS <= interval <= MAX_DURATION_MS:
+            found.fault("schedule.rate", _CRON, f"write a duration from 1m to 366d, {FORMS}")
+    if not isinstance(cron, str):
+        return None
+    parsed = parse_cron(cron)
+    if isinstance(parsed, str):
+        found.fault("schedule.cron", _CRON, parsed)
+        return None
+    if not parsed.ever_fires():
+        found.fault("schedule.cron", _CRON, "never fires: no such day exists in those months; correct the day or month")
+        return None
+    return parsed
+
+
+def _zone(name: JSON, found: Found) -> ZoneInfo | None:
+    try:
+        if isinstance(name, str) and name and len(name) <= 64:
+            return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        # ZoneInfo answers bad names with ZoneInfoNotFoundError, paths with ValueError, directories with OSError.
+        pass
+    found.fault("schedule.timezone", "SCHEDULE_TIMEZONE_INVALID", "name an IANA time zone, for example Europe/Berlin")
+    return None
+
+
+def _window(schedule: dict[str, JSON], found: Found) -> None:
+    instants: dict[str, int] = {}
+    for name in ("start_at", "end_at"):
+        text = schedule.get(name)
+        if not isinstance(text, str):
+            continue
+        instant = parse_instant(text)
+        if instant is None:
+            found.fault(f"schedule.{name}", "FIELD_INVALID", "write an RFC 3339 instant, like 2030-01-31T09:00:00Z")
+        else:
+            instants[name] = instant
+    if len(instants) == 2 and instants["end_at"] <= instants["start_at"]:
+        found.fault("schedule.end_at", "FIELD_INVALID", "must be after start_at")
+
+
+def _gaps_hit(cron: Cron, zone: ZoneInfo, now: int) -> Iterator[datetime]:
+    """Local minutes of the coming year that the cron wants and the zone's clocks jump over."""
+    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(max(now, 0), 250_000_000_000_000))
+    for day in range(_YEAR):
+        moment = start + day * _DAY
+        before, after = (instant.astimezone(zone).utcoffset() or timedelta() for instant in (moment, moment + _DAY))
+        if after > before:
+            yield from _missing(cron, zone, moment, after - before)
+
+
+def _missing(cron: Cron, zone: ZoneInfo, moment: datetime, jump: timedelta) -> Iterator[datetime]:
+    """Minutes of the gap between `moment` and a day later that the cron wants."""
+    low, high = 0, 24 * 60
+    offset = moment.astimezone(zone).utcoffset()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if (moment + middle * _MINUTE).astimezone(zone).utcoffset() == offset:
+            low = middle
+        else:
+            high = middle
+    first = (moment + low * _MINUTE).astimezone(zone).replace(tzinfo=None, second=0, microsecond=0) + _MINUTE
+    for minute in range(int(jump / _MINUTE)):
+        local = first + minute * _MINUTE
+        if cron.fires_at(local):
+            yield local

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
@@ -26,10 +26,13 @@ MAX_LOOKUPS: Final = 20_000
 MAX_PROBLEMS: Final = 100
 
 _CODE: Final = "INPUT_SCHEMA_INVALID"
+_UNEVALUATED: Final = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+_UNBOUNDED_WITH: Final = frozenset({"$ref", "$dynamicRef", "patternProperties"})
+"""What the library's own search for unevaluated parts follows without a bound."""
 _PROBES: Final[tuple[JSON, ...]] = (None, True, 0, "", [], {}, [None], {"": None})
 
 
-class _TooMuchError(Exception):
+class _TooMuchError(RecursionError):
     """A validation followed too many references."""
 
 
@@ -47,29 +50,31 @@ def check_input_schema(schema: JSON) -> Iterator[Violation]:
         yield from _meta_faults(schema)
 
 
-def input_problems(schema: JSON, value: JSON) -> list[Violation]:
-    """Where an input does not fit a checked schema: one violation per place, at most `MAX_PROBLEMS`."""
-    problems = []
-    try:
-        for error in _validator(schema).iter_errors(value):
-            problems.append(Violation(_path(error), "INPUT_INVALID", error.message[:500]))
-            if len(problems) >= MAX_PROBLEMS:
-                break
-    except (RecursionError, _TooMuchError):
-        return [Violation("input", "INPUT_INVALID", "is too deeply nested or too large for the definition's schema")]
-    return problems
+class InputValidator:
+    """Applies a checked schema to inputs; may be kept and shared between threads.
+
+    Linear in patterns, bounded in references, and it fetches nothing.
+    """
+
+    def __init__(self, schema: JSON) -> None:
+        self._schema = schema
+
+    def iter_errors(self, value: JSON) -> Iterator[ValidationError]:
+        """jsonschema's errors, lazily. Raises RecursionError for an input that the schema nests or refers too far."""
+        errors: Iterator[ValidationError] = _bounded(self._schema).iter_errors(value)
+        return errors
 
 
 def _meta_faults(schema: dict[str, JSON]) -> Iterator[Violation]:
     errors = sorted(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema), key=_path)
     for error in errors[:MAX_PROBLEMS]:
-        yield Violation(_path(error, "input_schema"), _CODE, error.message[:300])
+        yield Violation(_path(error), _CODE, error.message[:300])
     if errors:
         return
     try:
         for probe in _PROBES:
-            list(_validator(schema).iter_errors(probe))
-    except (RecursionError, _TooMuchError):
+            list(InputValidator(schema).iter_errors(probe))
+    except RecursionError:
         yield Violation("input_schema", _CODE, "refers to itself without end; let a property or an item stand between")
     except Unresolvable as error:
         yield Violation("input_schema", _CODE, f"has a $ref that leads nowhere: {str(error)[:200]}")
@@ -78,6 +83,7 @@ def _meta_faults(schema: dict[str, JSON]) -> Iterator[Violation]:
 def _unsafe(node: JSON, path: str) -> Iterator[Violation]:
     """References that leave the schema, and patterns that RE2 does not know."""
     stack: list[tuple[JSON, str]] = [(node, path)]
+    used: set[str] = set()
     while stack:
         value, at = stack.pop()
         if isinstance(value, list):
@@ -85,9 +91,14 @@ def _unsafe(node: JSON, path: str) -> Iterator[Violation]:
         if not isinstance(value, dict):
             continue
         yield from _unsafe_keywords(value, at)
+        used.update(value.keys() & _UNEVALUATED, value.keys() & _UNBOUNDED_WITH)
         for name, item in value.items():
             if name not in ("const", "enum", "default", "examples"):
                 stack.append((item, f"{at}.{name[:60]}"))
+
+    if used & _UNEVALUATED and used & _UNBOUNDED_WITH:
+        both = f"{min(used & _UNEVALUATED)} and {min(used & _UNBOUNDED_WITH)}"
+        yield Violation(path, _CODE, f"cannot use {both} together; use additionalProperties or write the parts out")
 
 
 def _unsafe_keywords(schema: dict[str, JSON], at: str) -> Iterator[Violation]:
@@ -105,9 +116,6 @@ def _unsafe_keywords(schema: dict[str, JSON], at: str) -> Iterator[Violation]:
     for pattern in patterns if isinstance(patterns, dict) else ():
         if problem := _pattern_problem(pattern):
             yield Violation(f"{at}.patternProperties", _CODE, problem)
-    if patterns and "unevaluatedProperties" in schema:
-        message = "cannot stand beside patternProperties; use additionalProperties"
-        yield Violation(f"{at}.unevaluatedProperties", _CODE, message)
 
 
 def _pattern_problem(pattern: str) -> str | None:
@@ -179,7 +187,7 @@ def _integral(value: JSON) -> JSON:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _validator(schema: JSON) -> Any:
+def _bounded(schema: JSON) -> Any:
     """A validator for one use: it counts the references that it follows."""
     left = MAX_LOOKUPS
     original = Draft202012Validator.VALIDATORS
@@ -207,8 +215,8 @@ def _validator(schema: JSON) -> Any:
     )
 
 
-def _path(error: ValidationError | SchemaError, root: str = "input") -> str:
-    path = root
+def _path(error: ValidationError) -> str:
+    path = "input_schema"
     for part in list(error.absolute_path)[:20]:
         path += f"[{part}]" if isinstance(part, int) else f".{str(part)[:60]}"
     return path

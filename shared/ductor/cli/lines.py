@@ -50,9 +50,11 @@ def _deepest(node: yaml.Node, parts: list[str]) -> yaml.Node:
 
 def _child(node: yaml.Node | None, name: str) -> yaml.Node | None:
     if isinstance(node, yaml.SequenceNode):
-        return node.value[int(name)] if name.isdigit() and int(name) < len(node.value) else None
+        items: list[yaml.Node] = node.value
+        return items[int(name)] if name.isdecimal() and int(name) < len(items) else None
     if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == name), None)
+        fields: list[tuple[yaml.Node, yaml.Node]] = node.value
+        return next((value for key, value in fields if key.value == name), None)
     return None
 
 

@@ -107,15 +107,15 @@ def remark(node: Document, now: str | None = None) -> str:
         return short(f"{error.get('code', '')}: {error.get('message', '')}") + retry
     if isinstance(waiting, dict) and node.get("status") not in (NodeStatus.COMPLETED, NodeStatus.SKIPPED):
         left = span(now, waiting.get("deadline_at")) if now else ""
-        return f"for {waiting_text(waiting)}" + (f", {left} left" if left else "")
+        return f"for {waiting.get('kind', '')}" + (f", {left} left" if left else "")
     output = node.get("latest_output_json")
     return short(output) if output else ""
 
 
 def waiting_text(waiting: Document) -> str:
-    """What a run or node waits for, in words."""
+    """What a run waits for, in words."""
     detail = waiting.get("detail")
-    return f"{waiting.get('kind', '')} {short(detail)}".strip() if detail else str(waiting.get("kind", ""))
+    return f"{waiting.get('kind', '')}: {short(detail)}" if detail else str(waiting.get("kind", ""))
 
 
 def node_table(nodes: dict[str, Document], now: str | None, limit: int | None = None) -> Group:

@@ -39,7 +39,7 @@ def test_without_a_terminal_each_change_is_one_line() -> None:
     done = {"status": "completed", "latest_output_json": '{"result":{"message":"hello"}}'}
     waiting = {
         "status": "waiting",
-        "waiting_on": {"kind": "timer", "detail": "2s", "deadline_at": "2026-01-01T00:00:07Z"},
+        "waiting_on": {"kind": "timer", "detail": "step pause", "deadline_at": "2026-01-01T00:00:07Z"},
     }
     status, text = followed(
         [
@@ -55,7 +55,7 @@ def test_without_a_terminal_each_change_is_one_line() -> None:
         "greet: running",
         "hello: running",
         'greet: completed  {"result":{"message":"hello"}}',
-        "pause: waiting  for timer 2s",
+        "pause: waiting  for timer",
         "hello: waiting",
         "pause: completed",
         "hello: completed",

@@ -1,0 +1,155 @@
+"""The commands as a shell sees them: output, standard error, exit codes."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.server import Server, snapshot
+from typer.testing import CliRunner
+
+from ductor import __version__
+from ductor.cli import runs, serve
+from ductor.cli.failure import Exit
+from ductor.cli.main import app
+
+RUNNER = CliRunner()
+KEYS = {"DUCTOR_API_KEY": "dk_1", "DUCTOR_TENANT_ID": "t-1", "DUCTOR_API_URL": "http://127.0.0.1:9"}
+
+
+def test_version() -> None:
+    assert RUNNER.invoke(app, ["--version"]).output == f"ductor {__version__}\n"
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["demo"], ["trigger"], ["runs"], ["workflow"]])
+def test_every_command_explains_itself(command: list[str]) -> None:
+    result = RUNNER.invoke(app, [*command, "--help"])
+
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+
+
+def test_failure_is_a_sentence_and_a_hint_on_standard_error() -> None:
+    result = RUNNER.invoke(app, ["runs", "list"], env=KEYS)
+
+    assert result.exit_code == Exit.UNREACHABLE
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: no Ductor server answers at http://127.0.0.1:9")
+    assert "hint: start one with `ductor serve`" in result.stderr
+
+
+def test_missing_key_is_a_usage_error(tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["demo", "--data", str(tmp_path)], env=dict.fromkeys(KEYS))
+
+    assert result.exit_code == Exit.USAGE
+    assert "DUCTOR_API_KEY" in result.stderr
+
+
+def test_port_in_use_is_told_before_any_data_is_touched(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = RUNNER.invoke(app, ["serve", "--port", str(port), "--data", str(tmp_path / "data")])
+
+    assert result.exit_code == Exit.FAILED
+    assert result.stderr.splitlines() == [
+        f"error: cannot listen on 127.0.0.1 port {port}: another program listens there",
+        "hint: choose another one with --port",
+    ]
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::1", "http://[::1]:80"),
+        ("::", "http://[::1]:80"),
+        ("my-host", "http://my-host:80"),
+    ],
+)
+def test_address_is_one_that_this_machine_can_call(host: str, url: str) -> None:
+    assert serve.address(host, 80) == url
+
+
+def test_runs_list_shows_a_line_per_run_and_the_next_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {
+        "run_id": "0190a1b2-0000-7000-8000-000000000001",
+        "status": "waiting",
+        "workflow_type": "orders",
+        "definition_version": 3,
+        "started_at": "2026-01-01T00:00:00Z",
+        "finished_at": None,
+        "waiting_on": {"kind": "timer", "detail": "step hold"},
+    }
+    server = Server({"GET /api/workflows/runs": [(200, {"data": [row], "next_cursor": "c-2"})]})
+    monkeypatch.setattr(runs, "Client", lambda _access: server.client())
+
+    result = RUNNER.invoke(
+        app, ["runs", "list", "--family", "orders", "--active", "--label", "order=o-1", "--subject", "lead:7"], env=KEYS
+    )
+
+    lines = result.stdout.splitlines()
+    assert lines[1].split()[:3] == [row["run_id"], "orders", "v3"]
+    assert "timer: step hold" in lines[1]
+    assert lines[-1] == "more: add --cursor c-2"
+    assert dict(server.requests[0].url.params) == {
+        "workflow_type": "orders",
+        "active_only": "true",
+        "label.order": "o-1",
+        "subject_type": "lead",
+        "subject_id": "7",
+        "limit": "20",
+    }
+
+
+def test_runs_show_has_error_and_output_of_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = {"code": "CARD_DECLINED", "message": "no [funds]"}
+    state = snapshot(
+        "failed",
+        quote={"status": "completed", "latest_output_json": '{"amount":1200}'},
+        charge={"status": "failed", "attempt": 3, "error": error},
+    )
+    summary = {"workflow_type": "orders", "definition_version": 1, "error": error}
+    server = Server(
+        {
+            "GET /api/workflows/runs/run-1": [(200, {"data": {"summary": summary}})],
+            "GET /api/v2/workflow-runs/run-1/snapshot": [(200, state)],
+        }
+    )
+    monkeypatch.setattr(runs, "Client", lambda _access: server.client())
+
+    result = RUNNER.invoke(app, ["runs", "show", "run-1"], env=KEYS)
+
+    assert result.exit_code == 0
+    assert '{"amount":1200}' in result.stdout
+    assert "attempt 3" in result.stdout
+    assert "CARD_DECLINED: no [funds]" in result.stdout
+
+
+def test_runs_watch_fails_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(
+        {
+            "GET /api/workflows/runs/run-1": [(200, {"data": {"summary": {"workflow_type": "orders"}}})],
+            "GET /api/v2/workflow-runs/run-1/snapshot": [(200, snapshot("cancelled"))],
+        }
+    )
+    monkeypatch.setattr(runs, "Client", lambda _access: server.client())
+
+    result = RUNNER.invoke(app, ["runs", "watch", "run-1"], env=KEYS)
+
+    assert result.exit_code == Exit.FAILED
+    assert result.stdout == "orders run-1: cancelled\n"
+    assert result.stderr.startswith("error: run run-1 ended as cancelled")
+
+
+def test_the_command_line_loads_nothing_heavy_before_a_command_needs_it() -> None:
+    heavy = ("rich", "httpx", "yaml", "uvicorn", "pydantic", "boto3", "ductor.bootstrap", "ductor.validation")
+    code = f"import sys, ductor.cli.main; print([name for name in {heavy} if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"

@@ -62,7 +62,8 @@ def _step(body: yaml.Node | None, ref: str) -> yaml.Node | None:
     steps = _child(body, "steps")
     if not isinstance(steps, yaml.SequenceNode):
         return None
-    for step in steps.value:
+    items: list[yaml.Node] = steps.value
+    for step in items:
         named = next((found for key in _REF_KEYS if (found := _child(step, key)) is not None), None)
         if named is not None and named.value == ref:
             return step

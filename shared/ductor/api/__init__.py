@@ -1,1 +1,1 @@
-"""The HTTP API: routes, authentication, request and response models. The same code serves Lambda and the local server."""
+"""The HTTP API: routes, identity, request and response models. The same code serves Lambda and the local server."""

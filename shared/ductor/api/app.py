@@ -1,0 +1,34 @@
+"""The API as one callable: API Gateway HTTP API events in, responses out. The Lambda and the local server run this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ductor.api.deps import ApiDeps
+from ductor.api.routes.definitions import DefinitionRoutes
+from ductor.api.routes.keys import KeyRoutes
+from ductor.api.routes.open_pages import open_routes
+from ductor.api.routes.run_reads import RunReadRoutes
+from ductor.api.routes.runs import RunRoutes
+from ductor.api.routing import Route, Router
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
+"""(event, context) to response, both in payload format 2.0."""
+
+
+def build_api(deps: ApiDeps) -> Handler:
+    """The handler for all routes; safe to call from several threads at once."""
+    return Router(api_routes(deps), deps.identity, deps.clock, deps.ids)
+
+
+def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
+    """Every route, those without a key included."""
+    routes: tuple[Route, ...] = (
+        *open_routes(lambda: routes),
+        *DefinitionRoutes(deps.definitions).routes(),
+        *RunRoutes(deps.triggers, deps.controls).routes(),
+        *RunReadRoutes(deps.runs, deps.clock).routes(),
+        *KeyRoutes(deps.keys).routes(),
+    )
+    return routes

@@ -1,0 +1,27 @@
+"""What the API is made of: the use cases and ports that the composition root hands it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ductor.api.auth import Identity
+from ductor.app.control import Controls
+from ductor.app.definitions import Definitions
+from ductor.app.keys import Keys
+from ductor.app.runs import Runs
+from ductor.app.trigger import Triggers
+from ductor.ports import Clock, Ids
+
+
+@dataclass(frozen=True)
+class ApiDeps:
+    """Everything behind the routes. All of it is called from several threads."""
+
+    identity: Identity
+    keys: Keys
+    definitions: Definitions
+    triggers: Triggers
+    controls: Controls
+    runs: Runs
+    clock: Clock
+    ids: Ids

@@ -1,0 +1,189 @@
+"""The API over plain HTTP: what API Gateway does in front of the Lambda, done by uvicorn in front of the same handler.
+
+Each request becomes an HTTP API event (payload format 2.0), runs on a small pool of threads, and its response becomes
+bytes again. Knows no route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import uvicorn
+
+from ductor.api.app import Handler
+from ductor.api.json_reader import MAX_BODY_BYTES
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+THREADS: Final = 16
+"""Requests served at once. They mostly wait for the disk, so this may be well above the number of cores."""
+
+_KEEP_ALIVE_SECONDS: Final = 75
+_SHUTDOWN_SECONDS: Final = 10
+
+
+def _nothing() -> None:
+    """What happens at start and stop when nobody asks for more."""
+
+
+class LocalGateway:
+    """An ASGI application around a handler. `on_start` and `on_stop` run in the server's life cycle, once each."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        threads: int = THREADS,
+        on_start: Callable[[], None] = _nothing,
+        on_stop: Callable[[], None] = _nothing,
+    ) -> None:
+        self._handler = handler
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="api")
+        self._on_start = on_start
+        self._on_stop = on_stop
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await loop.run_in_executor(None, self._on_start)
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await loop.run_in_executor(None, self._on_stop)
+                self._pool.shutdown(wait=True)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _http(self, scope: Message, receive: Receive, send: Send) -> None:
+        body = await _read_body(scope["headers"], receive)
+        if body is None:
+            return
+        event = gateway_event(scope, body)
+        response = await asyncio.get_running_loop().run_in_executor(self._pool, self._handler, event, None)
+        data = _response_body(response)
+        start = {"type": "http.response.start", "status": response["statusCode"], "headers": _headers(response, data)}
+        await send(start)
+        await send({"type": "http.response.body", "body": data})
+
+
+async def _read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | None:
+    """The body, or None when the client has gone.
+
+    A body over the limit, by its announced length or while it is read, is answered for by that many zero bytes: the
+    handler refuses them with 413, and the server drops the rest as it arrives.
+    """
+    announced = next((value for name, value in headers if name == b"content-length"), b"0")
+    if int(announced) > MAX_BODY_BYTES:
+        return bytes(MAX_BODY_BYTES + 1)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        part = message.get("body", b"")
+        size += len(part)
+        if size > MAX_BODY_BYTES:
+            return bytes(MAX_BODY_BYTES + 1)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def gateway_event(scope: Message, body: bytes) -> dict[str, Any]:
+    """The event that API Gateway would send for this request."""
+    headers, cookies = _event_headers(scope["headers"])
+    text, encoded = _event_body(body)
+    method, path, now = scope["method"], scope["path"], time.time()
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": "ANY /{proxy+}",
+        "rawPath": path,
+        "rawQueryString": scope["query_string"].decode("latin-1"),
+        "headers": headers,
+        "requestContext": {
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": f"HTTP/{scope['http_version']}",
+                "sourceIp": (scope.get("client") or ("",))[0],
+                "userAgent": headers.get("user-agent", ""),
+            },
+            "requestId": str(uuid.uuid4()),
+            "routeKey": "ANY /{proxy+}",
+            "stage": "$default",
+            "timeEpoch": int(now * 1000),
+        },
+        "body": text,
+        "isBase64Encoded": encoded,
+    }
+    if cookies:
+        event["cookies"] = cookies
+    return event
+
+
+def _event_headers(raw: Iterable[tuple[bytes, bytes]]) -> tuple[dict[str, str], list[str]]:
+    """Names in lower case, repeated ones joined by commas, cookies apart."""
+    headers: dict[str, str] = {}
+    cookies: list[str] = []
+    for raw_name, raw_value in raw:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        if name == "cookie":
+            cookies += [part.strip() for part in value.split(";")]
+        else:
+            headers[name] = f"{headers[name]},{value}" if name in headers else value
+    return headers, cookies
+
+
+def _event_body(body: bytes) -> tuple[str, bool]:
+    try:
+        return body.decode("utf-8"), False
+    except UnicodeDecodeError:
+        return base64.b64encode(body).decode(), True
+
+
+def _response_body(response: dict[str, Any]) -> bytes:
+    body: str = response.get("body") or ""
+    return base64.b64decode(body) if response.get("isBase64Encoded") else body.encode("utf-8")
+
+
+def _headers(response: dict[str, Any], data: bytes) -> list[tuple[bytes, bytes]]:
+    given = response["headers"].items()
+    found = [(name.lower().encode("latin-1"), str(value).encode("latin-1")) for name, value in given]
+    found += [(b"set-cookie", cookie.encode("latin-1")) for cookie in response.get("cookies") or ()]
+    found.append((b"content-length", str(len(data)).encode()))
+    return found
+
+
+def local_server(gateway: LocalGateway, host: str, port: int) -> uvicorn.Server:
+    """A server that is ready to `run()`; port 0 takes any free one. Handles SIGINT and SIGTERM in the main thread."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            gateway,
+            host=host,
+            port=port,
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            server_header=False,
+            log_level="warning",
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+    )

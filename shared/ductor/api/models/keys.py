@@ -1,0 +1,44 @@
+"""API keys on the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ductor.api.models.common import AnswerModel, RequestModel, When
+
+
+class IssueKeyBody(RequestModel):
+    """What the new key allows. Scopes and roles add up."""
+
+    name: str
+    scopes: list[str] = Field([])
+    roles: list[str] = Field([])
+    environments_read: list[str] = Field(["*"])
+    environments_write: list[str] = Field(["*"])
+    default_environment: str = "default"
+    expires_at: datetime | None = Field(None, strict=False, description="RFC 3339 with an offset; omitted: never.")
+
+
+class IssuedKey(AnswerModel):
+    """The only answer that ever shows the key itself."""
+
+    id: str
+    key: str = Field(description="Keep it; it cannot be shown again.")
+
+
+class KeyEntry(AnswerModel):
+    """A key as administrators see it."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    roles: list[str]
+    environments_read: list[str]
+    environments_write: list[str]
+    default_environment: str
+    created_at: When
+    expires_at: When
+    revoked_at: When
+    last_used_at: When

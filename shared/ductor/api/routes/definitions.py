@@ -1,0 +1,158 @@
+"""Workflow definitions: drafts, publication, versions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ductor.api.call import Call, violation_items
+from ductor.api.models.common import EmptyBody, WarningItem, Wrapped, WrappedPage
+from ductor.api.models.definitions import (
+    LIST_PARAMETERS,
+    DefinitionCard,
+    DefinitionDetail,
+    DefinitionDocument,
+    Deleted,
+    DraftEdit,
+    DuplicateBody,
+    PublishBody,
+    PublishedDefinition,
+    SavedDefinition,
+    Validation,
+)
+from ductor.api.routing import Route
+from ductor.app.definitions import DefinitionFilter, Definitions, DefinitionView, Saved
+from ductor.model.errors import Severity
+
+_ROOT: Final = "/api/workflow-definitions"
+_ONE: Final = f"{_ROOT}/<definition_id>"
+_READ: Final = "workflow_definition:read"
+_WRITE: Final = "workflow_definition:write"
+
+
+class DefinitionRoutes:
+    """`/api/workflow-definitions`."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+
+    def routes(self) -> tuple[Route, ...]:
+        one, wrapped = Wrapped[DefinitionDetail], SavedDefinition
+        return (
+            Route("POST", _ROOT, "Create a draft", self._create, wrapped, DefinitionDocument, scope=_WRITE, status=201),
+            Route(
+                "GET",
+                _ROOT,
+                "List definitions",
+                self._list,
+                WrappedPage[DefinitionCard],
+                query=LIST_PARAMETERS,
+                scope=_READ,
+            ),
+            Route("GET", _ONE, "Read a definition", self._get, one, scope=_READ),
+            Route("PATCH", f"{_ONE}/draft", "Edit a draft", self._edit, wrapped, DraftEdit, scope=_WRITE),
+            Route("DELETE", f"{_ONE}/draft", "Delete a draft", self._delete, Wrapped[Deleted], scope=_WRITE),
+            Route(
+                "POST",
+                f"{_ONE}/publish",
+                "Publish a draft",
+                self._publish,
+                PublishedDefinition,
+                PublishBody,
+                scope=_WRITE,
+            ),
+            Route("POST", f"{_ONE}/validate", "Validate", self._validate, Wrapped[Validation], EmptyBody, scope=_READ),
+            Route("POST", f"{_ONE}/archive", "Archive a version", self._archive, one, EmptyBody, scope=_WRITE),
+            Route(
+                "POST",
+                f"{_ONE}/duplicate",
+                "Copy into a new family",
+                self._duplicate,
+                wrapped,
+                DuplicateBody,
+                scope=_WRITE,
+                status=201,
+            ),
+        )
+
+    def _create(self, call: Call) -> SavedDefinition:
+        return _saved(call, self._definitions.create(call.caller, call.document()))
+
+    def _list(self, call: Call) -> WrappedPage[DefinitionCard]:
+        query = call.query(*LIST_PARAMETERS)
+        wanted = DefinitionFilter(
+            status=query.text("status") or "",
+            q=query.text("q") or "",
+            tags=query.texts("tags"),
+            family_slug=query.text("family_slug") or "",
+        )
+        page = self._definitions.list(call.caller, wanted, query.integer("limit"), query.text("cursor"))
+        return WrappedPage(
+            data=[DefinitionCard.model_validate(card) for card in page.items],
+            next_cursor=page.next_cursor,
+            metadata=call.metadata(),
+        )
+
+    def _get(self, call: Call) -> Wrapped[DefinitionDetail]:
+        found = self._definitions.get(call.caller, call.ids["definition_id"])
+        return Wrapped(data=_detail(found), metadata=call.metadata())
+
+    def _edit(self, call: Call) -> SavedDefinition:
+        return _saved(call, self._definitions.edit(call.caller, call.ids["definition_id"], call.document()))
+
+    def _delete(self, call: Call) -> Wrapped[Deleted]:
+        self._definitions.delete_draft(call.caller, call.ids["definition_id"])
+        return Wrapped(data=Deleted(id=call.ids["definition_id"]), metadata=call.metadata())
+
+    def _publish(self, call: Call) -> PublishedDefinition:
+        body = call.body(PublishBody)
+        done = self._definitions.publish(call.caller, call.ids["definition_id"], body.expected_draft_revision)
+        return PublishedDefinition(
+            published=_detail(done.published),
+            draft=_detail(done.draft),
+            warnings=violation_items(done.warnings, WarningItem),
+            metadata=call.metadata(),
+        )
+
+    def _validate(self, call: Call) -> Wrapped[Validation]:
+        call.body(EmptyBody)
+        found = self._definitions.validate(call.caller, call.ids["definition_id"])
+        valid = not any(item.severity is Severity.ERROR for item in found)
+        data = Validation(valid=valid, violations=violation_items(found, WarningItem))
+        return Wrapped(data=data, metadata=call.metadata())
+
+    def _archive(self, call: Call) -> Wrapped[DefinitionDetail]:
+        call.body(EmptyBody)
+        return Wrapped(
+            data=_detail(self._definitions.archive(call.caller, call.ids["definition_id"])), metadata=call.metadata()
+        )
+
+    def _duplicate(self, call: Call) -> SavedDefinition:
+        body = call.body(DuplicateBody)
+        return _saved(call, self._definitions.duplicate(call.caller, call.ids["definition_id"], body.family_slug))
+
+
+def _saved(call: Call, saved: Saved) -> SavedDefinition:
+    return SavedDefinition(
+        data=_detail(saved.definition),
+        warnings=violation_items(saved.warnings, WarningItem),
+        metadata=call.metadata(),
+    )
+
+
+def _detail(view: DefinitionView) -> DefinitionDetail:
+    """The document's fields and, winning over them, what the server says."""
+    return DefinitionDetail.model_validate(
+        {
+            **view.document,
+            "id": view.id,
+            "status": view.status.wire,
+            "family_slug": view.family_slug,
+            "version": view.version,
+            "draft_revision": view.draft_revision,
+            "created_at": view.created_at,
+            "updated_at": view.updated_at,
+            "published_at": view.published_at,
+            "created_by": view.created_by,
+            "updated_by": view.updated_by,
+        }
+    )

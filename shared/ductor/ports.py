@@ -215,7 +215,7 @@ class Timers(Protocol):
     """Wake-ups of runs. Delivered at least once, never before `at` by more than the port's clock skew."""
 
     def arm(self, run_id: str, at: int) -> None:
-        """Ask for one wake-up of `run_id` at `at` (epoch ms; the past means now). Arming the same pair again is a no-op.
+        """Ask for one wake-up of `run_id` at `at` (epoch ms; the past means now). Arming a pair again is a no-op.
 
         An earlier armed wake-up stays armed.
         """

@@ -28,7 +28,7 @@ class Attempts(Protocol):
         ...
 
     def revoke(self, task: AttemptTask, now: int) -> Intent | None:
-        """Close an unclaimed or lost attempt, ask the worker of a live one to stop; the end to apply, if there is one."""
+        """Close an unclaimed or lost attempt, ask the worker of a live one to stop; the end to apply, if any."""
         ...
 
 
@@ -127,12 +127,12 @@ class Dispatcher:
         return None
 
     def intend(self, intents: Sequence[Intent]) -> None:
-        """Send intents to their runs, in order. Ids that may be sent again within five minutes need a fresh dedup id."""
+        """Send intents to their runs, in order, each with a fresh dedup id."""
         send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
 
 
 def intent_message(intent: Intent, ids: Ids) -> Outgoing:
-    """An intent as a message. The dedup id is fresh for each send: a FIFO queue swallows a repeated one silently."""
+    """An intent as a message. The dedup id is fresh for each send: a FIFO queue silently swallows a repeated one."""
     return Outgoing(_encode(intent), group=intent.run_id, dedup_id=f"{intent.id[:90]}~{ids.token(9)}")
 
 

@@ -1,4 +1,4 @@
-"""The loops of a long-lived process: receive, handle, acknowledge; and timers into intents. On Lambda AWS is the loop."""
+"""The loops of a long-lived process: receive, handle, acknowledge; timers into intents. On Lambda AWS is the loop."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CoordinatorLoop:
             except UnavailableError as fault:
                 _log.warning("coordinator: %s", fault)
                 stop.wait(PAUSE_S)
-            except Exception:
+            except Exception:  # noqa: BLE001 - the loop outlives any batch
                 _log.exception("coordinator: a batch failed; its messages come again")
                 stop.wait(PAUSE_S)
 
@@ -73,7 +73,7 @@ class CoordinatorLoop:
             try:
                 with self._unit.batch():
                     self._settle(self._coordinator.handle(group))
-            except Exception as fault:
+            except Exception as fault:  # noqa: BLE001 - one run's failure must not stop the others
                 self._coordinator.forget()
                 _log.warning("coordinator: run %s failed: %s", group[0].group, fault, exc_info=True)
                 delay = retry_after_ms(max(message.receives for message in group))
@@ -122,7 +122,7 @@ class TimerLoop:
             except UnavailableError as fault:
                 _log.warning("timers: %s", fault)
                 stop.wait(PAUSE_S)
-            except Exception:
+            except Exception:  # noqa: BLE001 - the loop outlives any failure
                 _log.exception("timers: firing failed; the wake-ups stay armed")
                 stop.wait(PAUSE_S)
 

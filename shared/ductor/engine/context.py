@@ -77,7 +77,7 @@ class TickContext:
         return value
 
     def bindings(self, reads: Reads, own: Mapping[str, JSON] | None = None, **extra: JSON) -> dict[str, JSON]:
-        """Values for the roots that an expression reads. `own` overlays STEPS (a step's result before it is applied)."""
+        """Values for the roots that an expression reads. `own` overlays STEPS with a result not applied yet."""
         bound: dict[str, JSON] = dict(extra)
         for root in reads.roots:
             if root == "STEPS":

@@ -48,10 +48,11 @@ class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Attempt(msgspec.Struct, omit_defaults=True):
-    """The attempt row (`R#<run_id>`, `A#<node>#<attempt>`): made when a worker claims, absent before.
+    """The attempt row (`R#<run_id>`, `A#<node>#<attempt>`): made by the claim, absent before.
 
     `lease_until` is epoch ms: past it the worker counts as lost. `deliveries` counts claims of this attempt (at most
-    3). `cancel_requested` is seen by the worker at its next heartbeat. Times are epoch ms.
+    3). `cancel_requested` is seen by the worker at its next heartbeat. `late_output` is a success that came
+    after the attempt had ended otherwise: its effect happened, so it may have to be undone. Times are epoch ms.
     """
 
     task: AttemptTask
@@ -66,6 +67,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     cancel_requested: bool = False
     output: Payload = NULL
     error: StepError | None = None
+    late_output: Payload | None = None
 
 
 def attempt_sk(node: str, attempt: int) -> str:

@@ -1,4 +1,4 @@
-"""What a tick asks of the outside. Commands are small: whoever sends one derives its content from the committed state."""
+"""What a tick asks of the outside. Commands are small: their content is derived from the committed state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definition document as the engine reads it: complete, normalised and frozen. Drafts are looser, see `validation`."""
+"""The definition document as the engine reads it: complete, normalised, frozen. Drafts are looser, see `validation`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed vocabularies. Inside they are enums; on the wire the API answers with the long spelling (`STEP_TYPE_ACTION`)."""
+"""Closed vocabularies. Inside they are enums; the API answers with the long spelling (`STEP_TYPE_ACTION`)."""
 
 from __future__ import annotations
 

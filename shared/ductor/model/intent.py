@@ -1,4 +1,4 @@
-"""Everything that asks to change a run. Intents arrive through the FIFO queue of their run and are applied by a tick."""
+"""Everything that asks to change a run. Intents arrive through the FIFO queue of their run; a tick applies them."""
 
 from __future__ import annotations
 

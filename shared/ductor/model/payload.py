@@ -1,4 +1,4 @@
-"""Values of a run: small ones stand inline in the state, larger ones are referenced and read when somebody needs them."""
+"""Values of a run: small ones stand inline in the state, larger ones are referenced and read when needed."""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ class NodeState(
 
     `attempt` is the highest attempt number of the node's whole life and `generation` that of its waits and attempts:
     neither repeats. `first_attempt` is where the present retry budget began. `deadline` is when a parked node moves
-    on; `handled` says that an edge took the failure. `check_at` is when somebody must look whether the other side still lives, every `check_every`, doubling.
+    on; `handled` says that an edge took the failure. `check_at` is when somebody must look whether the other side
+    still lives, every `check_every`, doubling.
     """
 
     status: NodeStatus = NodeStatus.PENDING

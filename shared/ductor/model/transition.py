@@ -140,7 +140,7 @@ class WakeArmed(_Transition, frozen=True, tag="wake_armed"):
 
 
 class OperatorAudited(_Transition, frozen=True, tag="operator_audited"):
-    """An operator's intent met the coordinator. `outcome` is `applied` or `rejected`, the latter with code and sentence."""
+    """An operator's intent met the coordinator. `outcome`: `applied`, or `rejected` with code and sentence."""
 
     intent_id: str
     operation: str

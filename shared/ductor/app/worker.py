@@ -1,0 +1,354 @@
+"""Runs attempts: claims tasks, executes actions, records results in the attempt rows, and tells the runs.
+
+Whoever drives it (a loop, a Lambda handler, the simulator) calls claim, execute and finish. A crash between any two
+lines leads to a redelivery that finds the attempt's row and goes on from what it says.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from ductor.actions.context import ActionContext
+from ductor.actions.errors import ActionError
+from ductor.actions.execute import execute, failure
+from ductor.actions.registry import Action, ActionRegistry
+from ductor.app.attempts import Attempts, Row, finished_intent
+from ductor.app.dispatch import intent_message, send_all
+from ductor.app.payloads import PayloadMissingError, PayloadStore
+from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask
+from ductor.model.errors import StepError
+from ductor.model.intent import Intent
+from ductor.model.json import JSON
+from ductor.model.payload import MAX_OUTPUT_BYTES, ROW_BYTES, Inline, Payload, stage
+from ductor.ports import Clock, Faults, Ids, Message, Queue, UnavailableError, Unit
+
+DEFAULT_TIMEOUT_MS: Final = 60_000
+"""Longest run of one attempt when neither step nor action says."""
+
+BEAT_EVERY_MS: Final = 1_000
+"""An action may report progress as often as it likes; the row is written at most this often."""
+
+
+class WorkerSettings(msgspec.Struct, frozen=True):
+    """`lease_ms`: how long a claim holds without a sign of life. `name` must differ between processes."""
+
+    name: str
+    lease_ms: int = 10_000
+
+
+class Claimed:
+    """An attempt that this worker holds. `row` is guarded by `lock`: the watchdog and the action both touch it.
+
+    `deadline` is set when the action begins, `limit_ms` before: waiting for a free thread is no part of a timeout.
+    """
+
+    def __init__(self, row: Row, receipt: str, action: Action | None, limit_ms: int, now: int) -> None:
+        self.row = row
+        self.receipt = receipt
+        self.action = action
+        self.limit_ms = limit_ms
+        self.deadline = 0
+        self.beat_at = now
+        self.written_at = now
+        self.details: JSON = None
+        self.stop = threading.Event()
+        self.lock = threading.Lock()
+
+    @property
+    def task(self) -> AttemptTask:
+        return self.row.attempt.task
+
+
+class Finished(msgspec.Struct):
+    """How the execution of a claimed attempt went. `data` are the encoded bytes of `output`."""
+
+    claimed: Claimed
+    output: JSON = None
+    data: bytes = b""
+    error: StepError | None = None
+
+
+class Claims(msgspec.Struct):
+    """What became of a batch of tasks: held by us, to acknowledge, to retry after ms, to bury, runs to tell."""
+
+    held: list[Claimed] = []
+    done: list[str] = []
+    later: list[tuple[str, int]] = []
+    buried: list[tuple[str, str]] = []
+    replies: list[Intent] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerDoors:
+    """What a worker works with."""
+
+    attempts: Attempts
+    payloads: PayloadStore
+    registry: ActionRegistry
+    intents: Queue
+    steps: Queue
+    clock: Clock
+    ids: Ids
+    unit: Unit
+    faults: Faults
+
+
+class Worker:
+    """Claims and finishes may run on several threads; each attempt is handled by one at a time."""
+
+    def __init__(self, doors: WorkerDoors, settings: WorkerSettings) -> None:
+        self._attempts = doors.attempts
+        self._payloads = doors.payloads
+        self._registry = doors.registry
+        self._intents = doors.intents
+        self._steps = doors.steps
+        self._clock = doors.clock
+        self._ids = doors.ids
+        self._unit = doors.unit
+        self._faults = doors.faults
+        self._settings = settings
+
+    def claim(self, messages: Sequence[Message]) -> list[Claimed]:
+        """Claim each task by a conditional write; what cannot be run here is acknowledged, told on, or retried."""
+        self._faults.at("worker.before_claim")
+        claims = Claims()
+        for message in messages:
+            self._claim_one(message, claims)
+        self._faults.at("worker.after_claim")
+        send_all(self._intents, [intent_message(intent, self._ids) for intent in claims.replies])
+        self._settle(claims)
+        return claims.held
+
+    def _claim_one(self, message: Message, claims: Claims) -> None:
+        try:
+            task = _decode_task(message.body)
+        except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+            claims.buried.append((message.receipt, f"not a task: {fault}"))
+            return
+        now = self._clock.now_ms()
+        attempt = Attempt(
+            task=task,
+            worker=self._settings.name,
+            lease_until=now + self._settings.lease_ms,
+            started_at=now,
+            heartbeat_at=now,
+        )
+        existing = self._attempts.create(attempt)
+        if existing is None:
+            claims.held.append(self._held(Row(attempt, 1), message.receipt, now))
+        else:
+            self._claim_again(existing, message.receipt, now, claims)
+
+    def _claim_again(self, row: Row, receipt: str, now: int, claims: Claims) -> None:
+        """A second delivery: of an ended attempt only the result is told again; a live one is left alone."""
+        if not row.attempt.status.ended and row.attempt.lease_until < now:
+            row = self._attempts.take_over(row, self._settings.name, now, now + self._settings.lease_ms)
+            if not row.attempt.status.ended and row.attempt.started_at == now:
+                claims.held.append(self._held(row, receipt, now))
+                return
+        if row.attempt.status.ended:
+            claims.replies.append(finished_intent(row.attempt, now))
+            claims.done.append(receipt)
+        else:
+            claims.later.append((receipt, max(1, row.attempt.lease_until - now + 1)))
+
+    def _held(self, row: Row, receipt: str, now: int) -> Claimed:
+        action = self._registry.get(row.attempt.task.action)
+        limit = row.attempt.task.timeout_ms or (action.timeout_ms if action else 0) or DEFAULT_TIMEOUT_MS
+        return Claimed(row, receipt, action, limit, now)
+
+    def execute(self, claimed: Claimed) -> Finished:
+        """Run the action. Everything it may raise becomes an error of the attempt; nothing escapes."""
+        claimed.beat_at = self._clock.now_ms()
+        claimed.deadline = claimed.beat_at + claimed.limit_ms
+        try:
+            output, data = self._run(claimed)
+        except UnavailableError as fault:
+            return Finished(claimed, error=StepError("STORAGE_UNAVAILABLE", str(fault)))
+        except PayloadMissingError as fault:
+            return Finished(claimed, error=StepError("INPUT_MISSING", str(fault), retryable=False))
+        except Exception as fault:  # noqa: BLE001 - an action may raise anything; it becomes the attempt's error
+            return Finished(claimed, error=failure(fault))
+        if len(data) > MAX_OUTPUT_BYTES:
+            message = f"the output has {len(data)} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
+            return Finished(claimed, error=StepError("OUTPUT_TOO_LARGE", message, retryable=False))
+        return Finished(claimed, output, data)
+
+    def _run(self, claimed: Claimed) -> tuple[JSON, bytes]:
+        task = claimed.task
+        action = claimed.action
+        if action is None:
+            raise ActionError("ACTION_UNKNOWN", f"no action {task.action!r} is registered here", retryable=False)
+        args = self._payloads.load(task.run_id, task.input)
+        key = f"{task.idempotency_key}/{task.attempt}" if action.per_attempt_key else task.idempotency_key
+        context = ActionContext(
+            run_id=task.run_id,
+            tenant=task.tenant,
+            node=task.node,
+            attempt=task.attempt,
+            deliveries=claimed.row.attempt.deliveries,
+            idempotency_key=key,
+            deadline=claimed.deadline,
+            last_heartbeat=claimed.row.attempt.heartbeat_details,
+            on_heartbeat=lambda details: self.beat(claimed, details),
+            stop=claimed.stop,
+        )
+        return execute(action, args, context)
+
+    def finish(self, results: Sequence[Finished]) -> None:
+        """Record each result in its row, tell the runs, acknowledge. What the row says wins over what we found."""
+        self._faults.at("worker.before_finish")
+        now = self._clock.now_ms()
+        replies: list[Intent] = []
+        for result in results:
+            with self._unit.part():
+                replies.append(finished_intent(self._record(result, now), now))
+        self._faults.at("worker.after_finish")
+        send_all(self._intents, [intent_message(intent, self._ids) for intent in replies])
+        self._faults.at("worker.after_send")
+        self._steps.ack([result.claimed.receipt for result in results])
+        self._faults.at("worker.after_ack")
+
+    def _record(self, result: Finished, now: int) -> Attempt:
+        claimed = result.claimed
+        output = self._stored(result)
+        with claimed.lock:
+            # A copy: if the unit around this is undone, the next try must start from what is stored.
+            row = Row(claimed.row.attempt, claimed.row.version)
+            while not row.attempt.status.ended:
+                status = AttemptStatus.FAILED if result.error else AttemptStatus.SUCCEEDED
+                ended = msgspec.structs.replace(
+                    row.attempt, status=status, finished_at=now, output=output, error=result.error
+                )
+                winner = self._attempts.replace(row, ended)
+                if winner is None:
+                    return ended
+                row = winner
+            if result.error is None and row.attempt.status is not AttemptStatus.SUCCEEDED:
+                late = msgspec.structs.replace(row.attempt, late_output=output)
+                self._attempts.replace(row, late)
+            return row.attempt
+
+    def _stored(self, result: Finished) -> Payload:
+        """Up to 8 KB stand in the attempt row itself, more goes to the blobs first."""
+        if len(result.data) <= ROW_BYTES:
+            return Inline(result.output)
+        task = result.claimed.task
+        payload, stored = stage(task.run_id, result.output)
+        if stored is not None:
+            self._payloads.put(task.run_id, stored)
+        return payload
+
+    def beat(self, claimed: Claimed, details: JSON) -> bool:
+        """A sign of life from the action. False when the attempt is to stop: cancelled, or no longer ours."""
+        now = self._clock.now_ms()
+        with claimed.lock:
+            claimed.beat_at = now
+            claimed.details = details
+            due = now - claimed.written_at >= BEAT_EVERY_MS
+        if due:
+            self.renew([claimed])
+        return not claimed.stop.is_set()
+
+    def renew(self, held: Sequence[Claimed]) -> None:
+        """Extend the leases of attempts that still run, and learn which of them are to stop."""
+        now = self._clock.now_ms()
+        for claimed in held:
+            with claimed.lock:
+                self._renew_one(claimed, now)
+        self._steps_keep([claimed.receipt for claimed in held if not claimed.stop.is_set()])
+
+    def _renew_one(self, claimed: Claimed, now: int) -> None:
+        row = claimed.row
+        while not row.attempt.status.ended and row.attempt.worker == self._settings.name:
+            if row.attempt.cancel_requested:
+                claimed.stop.set()
+            renewed = msgspec.structs.replace(
+                row.attempt,
+                lease_until=now + self._settings.lease_ms,
+                heartbeat_at=claimed.beat_at,
+                heartbeat_details=claimed.details,
+            )
+            winner = self._attempts.replace(row, renewed)
+            if winner is None:
+                claimed.written_at = now
+                return
+            row = claimed.row = winner
+        claimed.stop.set()
+
+    def _steps_keep(self, receipts: list[str]) -> None:
+        if receipts:
+            self._steps.retry(receipts, delay_ms=self._settings.lease_ms)
+
+    def wants_renewal(self, claimed: Claimed) -> bool:
+        """Whether a third of the lease has passed since the row was last written."""
+        return self._clock.now_ms() - claimed.written_at >= self._settings.lease_ms // 3
+
+    def expire(self, held: Sequence[Claimed]) -> list[Claimed]:
+        """End attempts that ran past their timeout, or past their heartbeat timeout without a beat: those attempts.
+
+        Their actions may still be running; whatever they return later is recorded beside the end, never as the end.
+        """
+        now = self._clock.now_ms()
+        expired = [(claimed, error) for claimed in held if (error := overrun(claimed, now)) is not None]
+        replies: list[Intent] = []
+        for claimed, error in expired:
+            with claimed.lock:
+                claimed.row = self._attempts.end(claimed.row, AttemptStatus.TIMED_OUT, now, error)
+            claimed.stop.set()
+            replies.append(finished_intent(claimed.row.attempt, now))
+        send_all(self._intents, [intent_message(intent, self._ids) for intent in replies])
+        if expired:
+            self._steps.ack([claimed.receipt for claimed, _ in expired])
+        return [claimed for claimed, _ in expired]
+
+    def overdue(self, held: Sequence[Claimed]) -> bool:
+        """Whether `expire` would end any of them."""
+        now = self._clock.now_ms()
+        return any(overrun(claimed, now) is not None for claimed in held)
+
+    def reload(self, held: Sequence[Claimed]) -> None:
+        """Read the rows again: what was remembered of them was written in a unit that failed."""
+        for claimed in held:
+            task = claimed.task
+            row = self._attempts.read(task.run_id, task.node, task.attempt)
+            with claimed.lock:
+                if row is not None:
+                    claimed.row = row
+
+    def give_back(self, held: Sequence[Claimed]) -> None:
+        """Stopping: attempts that did not end here run elsewhere at once, as another delivery of the same attempt."""
+        now = self._clock.now_ms()
+        for claimed in held:
+            with claimed.lock:
+                self._attempts.replace(claimed.row, msgspec.structs.replace(claimed.row.attempt, lease_until=now - 1))
+        if held:
+            self._steps.retry([claimed.receipt for claimed in held], delay_ms=0)
+
+    def _settle(self, claims: Claims) -> None:
+        if claims.done:
+            self._steps.ack(claims.done)
+        for receipt, delay_ms in claims.later:
+            self._steps.retry([receipt], delay_ms=delay_ms)
+        for receipt, reason in claims.buried:
+            self._steps.dead_letter([receipt], reason)
+
+
+def overrun(claimed: Claimed, now: int) -> StepError | None:
+    """Why a running attempt must end at `now`, if it must."""
+    if claimed.row.attempt.status.ended or not claimed.deadline:
+        return None
+    if now >= claimed.deadline:
+        return StepError("ATTEMPT_TIMEOUT", "the attempt ran past its timeout")
+    limit = claimed.task.heartbeat_timeout_ms
+    if limit and now >= claimed.beat_at + limit:
+        return StepError("HEARTBEAT_TIMEOUT", f"the attempt gave no sign of life for {limit} ms")
+    return None
+
+
+_decode_task = msgspec.json.Decoder(AttemptTask).decode

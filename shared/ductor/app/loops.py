@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from ductor.app.coordinator import Coordinator, Handled, retry_after_ms
 from ductor.app.dispatch import intent_message, send_all
+from ductor.app.sweeper import Sweeper
 from ductor.model.intent import Intent, IntentKind
 from ductor.ports import Clock, Ids, Message, Queue, UnavailableError, Unit
 
@@ -140,3 +141,23 @@ class TimerLoop:
     def _intent(self, run_id: str, at: int, now: int) -> Intent:
         mark = f"{run_id}:timer:{at}:{self._ids.token(6)}"
         return Intent(id=mark, run_id=run_id, kind=IntentKind.TIMER_FIRED, at=now)
+
+
+SWEEP_EVERY_S: Final = 60.0
+
+
+class SweeperLoop:
+    """Sweeps once a minute."""
+
+    def __init__(self, sweeper: Sweeper) -> None:
+        self._sweeper = sweeper
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop` is set."""
+        while not stop.wait(SWEEP_EVERY_S):
+            try:
+                self._sweeper.sweep()
+            except UnavailableError as fault:
+                _log.warning("sweeper: %s", fault)
+            except Exception:  # noqa: BLE001 - the loop outlives any failure
+                _log.exception("sweeper: a sweep failed")

@@ -85,6 +85,7 @@ def _run_started(graph: Graph, state: RunState, t: tr.RunStarted, at: int) -> No
         state.status = RunStatus.RUNNING
     state.started_at = at
     state.deadline = t.deadline
+    state.wake_at = 0  # until here it only said when to look whether the run was ever started
     for index in graph.roots:
         heappush(state.root.ready, index)
 

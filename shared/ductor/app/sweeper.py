@@ -1,0 +1,54 @@
+"""Finds runs whose next wake-up is overdue, and wakes them: the net under every lost message. Changes no state itself."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ductor.app.dispatch import intent_message, send_all
+from ductor.app.headers import HEAD, SHARDS, run_pk, sort_time, wake_pk
+from ductor.model.intent import Intent, IntentKind
+from ductor.ports import Clock, Ids, Index, Item, Queue, Table
+
+OVERDUE_MS: Final = 30_000
+"""How long after its time a wake-up counts as lost; within it timers and busy queues may simply be late."""
+
+PAGE: Final = 100
+MAX_PER_SWEEP: Final = 1_000
+"""Runs woken by one sweep; the rest is still overdue at the next."""
+
+
+class Sweeper:
+    """One sweep a minute is enough: it only repairs."""
+
+    def __init__(self, *, table: Table, intents: Queue, clock: Clock, ids: Ids) -> None:
+        self._table = table
+        self._intents = intents
+        self._clock = clock
+        self._ids = ids
+
+    def sweep(self) -> int:
+        """Wake every overdue run, a bounded number; how many."""
+        before = self._clock.now_ms() - OVERDUE_MS
+        woken = 0
+        for shard in range(SHARDS):
+            cursor: str | None = None
+            while woken < MAX_PER_SWEEP:
+                page = self._table.query(
+                    wake_pk(shard), high=sort_time(before), index=Index.I3, limit=PAGE, cursor=cursor
+                )
+                intents = [self._wake(item) for item in page.items]
+                send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
+                woken += len(intents)
+                cursor = page.cursor
+                if cursor is None:
+                    break
+        return woken
+
+    def _wake(self, item: Item) -> Intent:
+        run_id = item.pk.removeprefix("R#")
+        kind = IntentKind.TIMER_FIRED if self._started(run_id) else IntentKind.START
+        return Intent(id=f"{run_id}:sweep:{self._ids.token(9)}", run_id=run_id, kind=kind, at=self._clock.now_ms())
+
+    def _started(self, run_id: str) -> bool:
+        header = self._table.get(run_pk(run_id), HEAD)
+        return header is not None and header.version > 1

@@ -1,0 +1,247 @@
+"""The composition root: the only place where adapters meet use cases, and where configuration is read."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ductor.actions.http import HttpSettings
+from ductor.actions.registry import ActionRegistry, default_registry
+from ductor.adapters.local.blobs import SqliteBlobs
+from ductor.adapters.local.database import Database
+from ductor.adapters.local.fifo import SqliteFifoQueue
+from ductor.adapters.local.queue import SqliteQueue
+from ductor.adapters.local.system import SystemClock, SystemIds
+from ductor.adapters.local.table import SqliteTable
+from ductor.adapters.local.timers import SqliteTimers
+from ductor.adapters.local.unit import SqliteUnit
+from ductor.app.attempts import Attempts
+from ductor.app.commit import Committer
+from ductor.app.control import Controls
+from ductor.app.coordinator import Coordinator
+from ductor.app.definitions import Definitions
+from ductor.app.dispatch import Dispatcher
+from ductor.app.keys import Keys
+from ductor.app.library import Library
+from ductor.app.loops import CoordinatorLoop, SweeperLoop, TimerLoop
+from ductor.app.payloads import PayloadStore
+from ductor.app.runs import Runs
+from ductor.app.stalls import Stalls
+from ductor.app.sweeper import Sweeper
+from ductor.app.tenants import Tenants
+from ductor.app.trigger import Triggers
+from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
+from ductor.app.worker_loop import WorkerLoop
+from ductor.ports import QueueName, UnavailableError
+from ductor.steps.behaviours import BEHAVIOURS
+
+DEFAULT_WORKERS: Final = 16
+LEASE_MS: Final = 10_000
+CACHED_RUNS: Final = 2_000
+STOP_SECONDS: Final = 10
+
+
+class StartError(Exception):
+    """The local application cannot start; the message says why in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """How to run locally. `url` is written into the env files; `workers` are waiting actions that run at once."""
+
+    url: str = "http://localhost:8080"
+    workers: int | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    @property
+    def action_modules(self) -> tuple[str, ...]:
+        """DUCTOR_ACTIONS: comma-separated Python modules whose actions are registered."""
+        return tuple(name.strip() for name in self.environment.get("DUCTOR_ACTIONS", "").split(",") if name.strip())
+
+    @property
+    def http(self) -> HttpSettings:
+        """DUCTOR_HTTP_ALLOW_PRIVATE=1 lets `http.request` reach private addresses; DUCTOR_HTTP_ALLOWED_HOSTS some."""
+        hosts = self.environment.get("DUCTOR_HTTP_ALLOWED_HOSTS", "")
+        return HttpSettings(
+            allow_private_networks=self.environment.get("DUCTOR_HTTP_ALLOW_PRIVATE", "") in ("1", "true", "yes"),
+            allowed_hosts=tuple(host.strip() for host in hosts.split(",") if host.strip()),
+        )
+
+
+def action_catalog(settings: LocalSettings | None = None) -> ActionRegistry:
+    """Every action of this installation: built in, from entry points, and from DUCTOR_ACTIONS."""
+    chosen = settings or LocalSettings()
+    return default_registry(chosen.action_modules, http=chosen.http)
+
+
+class NoFaults:
+    """Production has no simulated crashes."""
+
+    def at(self, point: str) -> None:
+        """Nothing happens here."""
+
+
+class LocalApp:
+    """The whole engine in one process on one data file. `start` and `stop` once each."""
+
+    def __init__(self, data: Path, settings: LocalSettings) -> None:
+        self.data = data
+        self.env_file = data / "env"
+        self.admin_env_file = data / "admin.env"
+        self.first_start = False
+        self._settings = settings
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._presence = _Presence(data)
+        self._database = Database(data / "ductor.db")
+        self._wire()
+
+    def _wire(self) -> None:
+        database, clock, ids = self._database, SystemClock(), SystemIds()
+        table, blobs, unit = SqliteTable(database), SqliteBlobs(database), SqliteUnit(database)
+        intents = SqliteFifoQueue(database, QueueName.INTENTS, clock)
+        steps = SqliteQueue(database, QueueName.STEPS, clock)
+        timers = SqliteTimers(database)
+        payloads, attempts, library = PayloadStore(table, blobs), Attempts(table), Library(table)
+        registry, faults = action_catalog(self._settings), NoFaults()
+        self.tenants, self.keys = Tenants(table, clock, ids), Keys(table, clock, ids)
+        self.definitions = Definitions(table, clock, ids, registry, self.tenants)
+        self.triggers = Triggers(
+            table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids, library=library
+        )
+        self.controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
+        self.runs = Runs(table=table, payloads=payloads, library=library, tenants=self.tenants)
+        dispatcher = Dispatcher(
+            intents=intents, steps=steps, timers=timers, attempts=attempts, clock=clock, ids=ids
+        )
+        committer = Committer(
+            table=table,
+            payloads=payloads,
+            definitions=lambda tenant, definition_id: library.load(tenant, definition_id)[1],
+            behaviours=BEHAVIOURS,
+            clock=clock,
+            faults=faults,
+        )
+        stalls = Stalls(
+            table=table, committer=committer, dispatcher=dispatcher, clock=clock, ids=ids, faults=faults
+        )
+        self._coordinator = Coordinator(
+            table=table,
+            committer=committer,
+            dispatcher=dispatcher,
+            stalls=stalls,
+            unit=unit,
+            faults=faults,
+            cached_runs=CACHED_RUNS,
+        )
+        doors = WorkerDoors(
+            attempts=attempts,
+            payloads=payloads,
+            registry=registry,
+            intents=intents,
+            steps=steps,
+            clock=clock,
+            ids=ids,
+            unit=unit,
+            faults=faults,
+        )
+        worker = Worker(doors, WorkerSettings(name=f"local-{os.getpid()}-{ids.token(4)}", lease_ms=LEASE_MS))
+        threads = self._settings.workers or DEFAULT_WORKERS
+        self._loops = {
+            "coordinator": CoordinatorLoop(self._coordinator, intents, unit),
+            "timers": TimerLoop(timers, intents, unit, clock, ids),
+            "worker": WorkerLoop(worker, steps, unit, threads=threads, lease_ms=LEASE_MS),
+            "sweeper": SweeperLoop(Sweeper(table=table, intents=intents, clock=clock, ids=ids)),
+        }
+        self._clock, self._ids = clock, ids
+
+    @property
+    def asgi(self) -> Any:
+        """The HTTP API as an ASGI application."""
+        from ductor.api.app import build_api
+        from ductor.api.auth import KeyIdentity
+        from ductor.api.deps import ApiDeps
+        from ductor.api.local_server import LocalGateway
+
+        deps = ApiDeps(
+            identity=KeyIdentity(self.keys),
+            keys=self.keys,
+            definitions=self.definitions,
+            triggers=self.triggers,
+            controls=self.controls,
+            runs=self.runs,
+            clock=self._clock,
+            ids=self._ids,
+        )
+        return LocalGateway(build_api(deps))
+
+    def start(self) -> None:
+        """Make the first tenant and its keys when the file is new, then run the loops. Raises StartError."""
+        try:
+            self._first_start()
+        except UnavailableError as error:
+            raise StartError(str(error)) from error
+        for name, loop in self._loops.items():
+            thread = threading.Thread(target=loop.run, args=(self._stop,), name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _first_start(self) -> None:
+        written = self.env_file.exists() and self.admin_env_file.exists()
+        first = self.tenants.first_start(self.keys, reissue=not written)
+        if first.key is not None and first.admin_key is not None:
+            self.first_start = True
+            _write_env(self.admin_env_file, first.tenant, first.admin_key.plaintext, self._settings.url)
+            _write_env(self.env_file, first.tenant, first.key.plaintext, self._settings.url)
+
+    def stop(self) -> None:
+        """Stop the loops; running actions get a few seconds, unfinished ones run again at the next start."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(STOP_SECONDS)
+        self._database.close()
+        self._presence.close()
+
+
+class _Presence:
+    """A lock file that tells whether another server uses the same data folder right now."""
+
+    def __init__(self, data: Path) -> None:
+        self._file = (data / "lock").open("a")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.alone = True
+        except BlockingIOError:
+            self.alone = False
+        fcntl.flock(self._file, fcntl.LOCK_SH)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _write_env(path: Path, tenant: str, key: str, url: str) -> None:
+    """The lines to `source` before using the API; readable by the owner alone."""
+    values = {"DUCTOR_API_KEY": key, "DUCTOR_TENANT_ID": tenant, "DUCTOR_TENANT": tenant, "DUCTOR_API_URL": url}
+    text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+    draft = path.with_suffix(".new")
+    descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def local_app(data: Path, settings: LocalSettings | None = None) -> LocalApp:
+    """Build the local application on `data` (made when missing). Raises StartError, OSError."""
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        return LocalApp(data, settings or LocalSettings())
+    except UnavailableError as error:
+        raise StartError(str(error)) from error

@@ -1,0 +1,70 @@
+"""What an action may know and ask while it runs. The worker plugs in behind it; an action never sees the worker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from ductor.actions.errors import ActionError, AttemptCancelledError
+from ductor.actions.exact import NotExactError, exact
+from ductor.model.json import JSON
+
+MAX_DETAILS_BYTES: Final = 65_536
+"""Largest details of a heartbeat, encoded."""
+
+
+def _always_ours(details: JSON) -> bool:
+    del details
+    return True
+
+
+class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
+    """One delivery of one attempt. Everything has a default, so that a test may call an action directly.
+
+    `idempotency_key` is the same for each delivery and retry of the step: give it to the other side, so that a repeated
+    call has one effect. `deadline` is epoch ms, 0 for none. `last_heartbeat` is what an earlier delivery of this
+    attempt reported last, None if nothing. `on_heartbeat` and `stop` belong to the worker.
+    """
+
+    run_id: str = ""
+    tenant: str = ""
+    node: str = ""
+    attempt: int = 1
+    deliveries: int = 1
+    idempotency_key: str = ""
+    deadline: int = 0
+    last_heartbeat: JSON = None
+    on_heartbeat: Callable[[JSON], bool] = _always_ours
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the attempt is to stop. Known after a heartbeat or renewal at the latest, not at once."""
+        return self.stop.is_set()
+
+    def heartbeat(self, details: JSON = None) -> None:
+        """Say that the action is alive, and how far it got (`details`: JSON, at most 64 KB).
+
+        Raises AttemptCancelledError when the attempt was cancelled or lost, ActionError for details JSON cannot hold.
+        """
+        plain = details if details is None else _checked(details)
+        if self.stop.is_set() or not self.on_heartbeat(plain):
+            raise AttemptCancelledError("the attempt was cancelled or is no longer held by this worker")
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep, but wake at once when the attempt is to stop: True then."""
+        return self.stop.wait(max(0.0, seconds))
+
+
+def _checked(details: JSON) -> JSON:
+    try:
+        plain, data = exact(details, "details")
+    except NotExactError as fault:
+        raise ActionError("HEARTBEAT_INVALID", str(fault), retryable=False) from None
+    if len(data) > MAX_DETAILS_BYTES:
+        message = f"the heartbeat details have {len(data)} bytes; at most {MAX_DETAILS_BYTES} are allowed"
+        raise ActionError("HEARTBEAT_INVALID", message, retryable=False)
+    return plain

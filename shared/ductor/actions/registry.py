@@ -1,0 +1,121 @@
+"""The actions of this installation by name: the built-in ones, those of installed packages, those of named modules."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import metadata
+from typing import Final, TypeVar
+
+from ductor.actions import arguments, core
+from ductor.actions.action import Action, ActionFunction, define, origin
+from ductor.actions.errors import ActionLoadError
+from ductor.model.json import JSON
+
+__all__ = ["Action", "ActionRegistry", "action", "default_registry", "define"]
+
+ENTRY_POINTS: Final = "ductor.actions"
+"""The entry point group: each entry names a module (or something in one) whose import declares actions."""
+
+Function = TypeVar("Function", bound=ActionFunction)
+
+# Declared by decorators anywhere in the process; importing a module again finds nothing new, so this is kept.
+_declared: Final[dict[tuple[str, str], Action]] = {}
+
+
+class ActionRegistry:
+    """Actions by name. Filled while a process starts, only read afterwards."""
+
+    def __init__(self, actions: Iterable[Action] = ()) -> None:
+        self._actions: dict[str, Action] = {}
+        for one in actions:
+            self.register(one)
+
+    def register(self, action: Action) -> None:
+        """Raises ActionLoadError when the name is taken by another function."""
+        taken = self._actions.get(action.name)
+        if taken is not None and taken is not action:
+            raise ActionLoadError(
+                f"two actions are named {action.name!r}: {origin(taken.function)} and {origin(action.function)}; "
+                "rename one of them"
+            )
+        self._actions[action.name] = action
+
+    def get(self, name: str) -> Action | None:
+        return self._actions.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted."""
+        return tuple(sorted(self._actions))
+
+    def __contains__(self, name: str, /) -> bool:
+        return name in self._actions
+
+    def nearest(self, name: str) -> str | None:
+        """The known name that is closest to an unknown one, None when nothing is similar."""
+        near = difflib.get_close_matches(name[:200], self._actions, n=1)
+        return near[0] if near else None
+
+    def needs_connection(self, name: str) -> bool:
+        """Whether the action cannot run without a connection. None of those so far does."""
+        del name
+        return False
+
+    def validate_args(self, name: str, args: Mapping[str, JSON]) -> list[tuple[str, str]]:
+        """(path, what is wrong) for each fault of the args of a definition, templates unrendered.
+
+        What a template gives is unknown and never a fault; missing and unknown fields are found all the same. Raises
+        KeyError for an unknown action.
+        """
+        model = self._actions[name].args_model
+        return [] if model is None else arguments.check(model, args)
+
+
+def action(
+    name: str, *, blocking: bool = True, timeout_ms: int = 0, per_attempt_key: bool = False, description: str = ""
+) -> Callable[[Function], Function]:
+    """Declare a function as the action `name`; see `Action` for the options. The function itself stays as it is.
+
+    Every registry made afterwards by `default_registry` has it. Raises ActionLoadError for an unusable function.
+    """
+
+    def declare(function: Function) -> Function:
+        made = define(
+            name,
+            function,
+            blocking=blocking,
+            timeout_ms=timeout_ms,
+            per_attempt_key=per_attempt_key,
+            description=description,
+        )
+        # A reloaded module replaces what it declared before; anything else with the same name is a duplicate.
+        _declared[name, origin(function)] = made
+        return function
+
+    return declare
+
+
+def default_registry(
+    modules: Sequence[str] = (), *, parse_duration: Callable[[str], int | None] | None = None
+) -> ActionRegistry:
+    """The built-in actions, those of installed packages (entry points) and of `modules`, which are imported.
+
+    `parse_duration` (text to ms, None for no duration) gives core.sleep its text form; without it only milliseconds
+    are accepted. Raises ActionLoadError naming the module that cannot be imported or the name taken twice.
+    """
+    registry = ActionRegistry(core.actions(parse_duration))
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        _load(f"entry point {entry.name!r} ({entry.value})", entry.load)
+    for module in modules:
+        _load(f"module {module!r}", lambda module=module: importlib.import_module(module))  # type: ignore[misc]
+    for made in tuple(_declared.values()):
+        registry.register(made)
+    return registry
+
+
+def _load(what: str, load: Callable[[], object]) -> None:
+    try:
+        load()
+    except Exception as fault:
+        raise ActionLoadError(f"the actions of {what} cannot be loaded: {type(fault).__name__}: {fault}") from fault

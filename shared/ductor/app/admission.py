@@ -64,7 +64,10 @@ def check_request(request: TriggerRequest) -> None:
 
 
 def check_size(value: JSON, field: str) -> None:
-    """Refuse with 413 what is over 1 MB of JSON, with 400 what cannot be stored as JSON at all."""
+    """Refuse with 413 what is over 1 MB of JSON, with 400 what cannot be stored as JSON at all.
+
+    Which numbers JSON text may hold is for the reader of requests to say; here they are numbers already.
+    """
     try:
         size = len(encode(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

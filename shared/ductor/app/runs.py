@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -23,6 +23,7 @@ from ductor.app.headers import (
 from ductor.app.history import Numbered, read_history
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
+from ductor.app.prefetch import prefetching
 from ductor.app.presenting import Presenter, is_large, waiting_on
 from ductor.app.refusals import invalid, node_not_found, precondition, run_not_found
 from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event
@@ -90,7 +91,7 @@ class Runs:
         require(caller, Scope.WORKFLOW_READ)
         item, state = self._state(caller, run_id)
         definition = self._definition(state)
-        presenter = self._presenter(state, definition)
+        presenter = self._presenter(state, definition, _outputs(state))
         return Snapshot(
             run_id=run_id,
             status=effective_status(state).value,
@@ -108,7 +109,7 @@ class Runs:
         require(caller, Scope.WORKFLOW_READ)
         _, state = self._state(caller, run_id)
         definition = self._definition(state)
-        return tuple(self._nodes(state, definition, self._presenter(state, definition)))
+        return tuple(self._nodes(state, definition, self._presenter(state, definition, _outputs(state))))
 
     def events(self, caller: Caller, run_id: str, limit: int | None, cursor: str | None) -> EventPage:
         """History, oldest first: transitions and audit entries, each attempt after the entry that handed it out.
@@ -119,7 +120,8 @@ class Runs:
         _, state = self._state(caller, run_id)
         size, bound_to = page_size(limit), binding(caller.tenant, ["events", run_id])
         entries = list(islice(read_history(self._table, state, _number(unseal(bound_to, cursor))), size + 1))
-        shown, presenter = entries[:size], self._presenter(state, self._definition(state))
+        shown = entries[:size]
+        presenter = self._presenter(state, self._definition(state), _payloads_of(shown))
         more = seal(bound_to, str(shown[-1].seq)) if len(entries) > size else None
         return EventPage(tuple(self._events(state, presenter, shown)), more)
 
@@ -131,8 +133,9 @@ class Runs:
         after = unseal(bound_to, cursor)
         page = self._table.query(run_pk(run_id), low=after or "A#", high="A#~", limit=size + 2)
         rows = [item for item in page.items if item.sk != after]
-        presenter = self._presenter(state, self._definition(state))
-        shown = [attempt_view(presenter, _attempts.decode(item.body)) for item in rows[:size]]
+        recorded = [_attempts.decode(item.body) for item in rows[:size]]
+        presenter = self._presenter(state, self._definition(state), [attempt.task.input for attempt in recorded])
+        shown = [attempt_view(presenter, attempt) for attempt in recorded]
         more = seal(bound_to, rows[size - 1].sk) if len(rows) > size else None
         return AttemptPage(tuple(shown), more)
 
@@ -187,10 +190,9 @@ class Runs:
     def _steps(self, state: RunState) -> dict[str, Step]:
         return {step.ref: step for step in self._definition(state).steps}
 
-    def _presenter(self, state: RunState, definition: Definition) -> Presenter:
-        def load(payload: Payload) -> JSON:
-            return self._payloads.load(state.run_id, payload)
-
+    def _presenter(self, state: RunState, definition: Definition, wanted: Iterable[Payload] = ()) -> Presenter:
+        """`wanted` are payloads that will be shown, so that they are read in one go."""
+        load = prefetching(self._table, self._payloads, state.run_id, wanted)
         return Presenter(definition, load, self._tenants.redaction_key(state.origin.tenant))
 
     def _stall_notes(self, items: Sequence[Item]) -> dict[str, StallView]:
@@ -264,6 +266,16 @@ def _node_view(state: RunState, step: Step, node: NodeState, presenter: Presente
         child_run_id=None,
         no_route=node.no_route,
     )
+
+
+def _outputs(state: RunState) -> list[Payload]:
+    """The outputs that a page of nodes shows."""
+    return [node.output for node in state.root.nodes.values() if not is_large(node.output)]
+
+
+def _payloads_of(entries: Sequence[Numbered]) -> list[Payload]:
+    fields = [getattr(entry.transition, name, NULL) for entry in entries for name in ("input", "output")]
+    return [payload for payload in fields if not is_large(payload)]
 
 
 def _number(position: str | None) -> int:

@@ -20,7 +20,6 @@ from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError, refuse
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
-from ductor.model.payload import Payload, stage
 from ductor.model.run import Origin, RunState, effective_status
 from ductor.ports import Clock, Expect, Ids, Item, Op, Put, Queue, Table, Unit
 
@@ -133,18 +132,12 @@ class Triggers:
             subject_type=request.subject_type,
             subject_id=request.subject_id,
             labels=tuple((label.key, label.id) for label in request.correlation_labels),
-            input=self._keep(run_id, request.input),
-            variables=self._keep(run_id, variables),
+            input=self._payloads.keep(run_id, request.input),
+            variables=self._payloads.keep(run_id, variables),
             external_deployment_id=request.external_deployment_id,
             created_by=caller.key_id,
         )
         return RunState(origin=origin, updated_at=now, wake_at=now + START_WAKE_MS)
-
-    def _keep(self, run_id: str, value: JSON) -> Payload:
-        payload, stored = stage(run_id, value)
-        if stored is not None:
-            self._payloads.put(run_id, stored)
-        return payload
 
     def _repeat(self, known: Item, digest: str) -> Triggered:
         admitted = msgspec.json.decode(known.body, type=_Admitted)

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+import pytest
+from tests.unit.app.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()

@@ -1,0 +1,127 @@
+"""The use cases over in-memory ports, wired once for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ductor.app.access import Caller
+from ductor.app.control import Controls
+from ductor.app.definitions import Definitions
+from ductor.app.headers import HEAD, header_item, read_header, run_pk
+from ductor.app.keys import Keys
+from ductor.app.library import Library
+from ductor.app.payloads import PayloadStore
+from ductor.app.runs import Runs
+from ductor.app.tenants import Tenants
+from ductor.app.trigger import Triggers
+from ductor.model.intent import Intent
+from ductor.model.run import RunState
+from ductor.ports import Blobs, Clock, Ids, Put, Queue, QueueName, Table, Unit
+from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, NullUnit, SeededIds, VirtualClock
+
+HELLO: dict[str, Any] = {
+    "family_slug": "hello_world",
+    "title": "Hello World",
+    "steps": [
+        {
+            "ref": "greet",
+            "type": "STEP_TYPE_DATAFLOW",
+            "args": {
+                "operation": "project",
+                "input_expr": "TRIGGER",
+                "redaction_policy": "none",
+                "project": {"message": '"hello"'},
+            },
+        },
+        {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": "2s"}},
+    ],
+    "edges": [{"source_ref": "greet", "target_ref": "pause", "type": "EDGE_TYPE_SUCCESS"}],
+}
+
+
+class EchoCatalog:
+    """Knows one action, `core.echo`."""
+
+    def __contains__(self, name: str, /) -> bool:
+        return name == "core.echo"
+
+    def nearest(self, name: str) -> str | None:
+        return "core.echo" if name.startswith("core") else None
+
+    def validate_args(self, name: str, args: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        return ()
+
+    def needs_connection(self, name: str) -> bool:
+        return False
+
+
+class World:
+    """One installation with one tenant and a key that may do anything."""
+
+    def __init__(
+        self,
+        table: Table | None = None,
+        blobs: Blobs | None = None,
+        intents: Queue | None = None,
+        unit: Unit | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        self.clock = VirtualClock()
+        self.ids: Ids = ids or SeededIds(1, self.clock)
+        self.table: Table = table or MemoryTable()
+        self.intents: Queue = intents or MemoryQueue(QueueName.INTENTS, self.clock)
+        self.payloads = PayloadStore(self.table, blobs or MemoryBlobs())
+        self.tenants = Tenants(self.table, self.clock, self.ids)
+        self.keys = Keys(self.table, self.clock, self.ids)
+        self.definitions = Definitions(self.table, self.clock, self.ids, EchoCatalog(), self.tenants)
+        self.library = Library(self.table)
+        self.triggers = Triggers(
+            table=self.table,
+            payloads=self.payloads,
+            intents=self.intents,
+            unit=unit or NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+            library=self.library,
+        )
+        self.controls = Controls(table=self.table, intents=self.intents, clock=self.clock, ids=self.ids)
+        self.runs = Runs(table=self.table, payloads=self.payloads, library=self.library, tenants=self.tenants)
+        self.tenant = self.tenants.create("first").id
+        self.caller = self.new_caller(self.tenant)
+
+    def new_caller(self, tenant: str, **limits: Any) -> Caller:
+        issued = self.keys.issue(tenant, "test", roles=["admin"])
+        caller = self.keys.authenticate(f"Bearer {issued.plaintext}")
+        return msgspec.structs.replace(caller, **limits) if limits else caller
+
+    def stranger(self) -> Caller:
+        """A key of another tenant."""
+        return self.new_caller(self.tenants.create("other").id)
+
+    def published(self, document: Mapping[str, Any] = HELLO) -> str:
+        """The id of a new published version."""
+        draft = self.definitions.create(self.caller, document).definition
+        return self.definitions.publish(self.caller, draft.id).published.id
+
+    def sent(self) -> list[Intent]:
+        """The intents waiting in the queue; they are taken out of it."""
+        messages = self.intents.receive(10, visibility_ms=60_000)
+        self.intents.ack([message.receipt for message in messages])
+        return [msgspec.json.decode(message.body, type=Intent) for message in messages]
+
+    def header(self, run_id: str) -> RunState:
+        item = self.table.get(run_pk(run_id), HEAD)
+        assert item is not None
+        return read_header(item)
+
+    def store(self, state: RunState) -> None:
+        """Put a state as the coordinator's commit would."""
+        version = state.version
+        state.version += 1
+        assert self.table.write([Put(header_item(state), version)]) is None
+
+
+__all__ = ["HELLO", "Clock", "EchoCatalog", "World"]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cache
 from itertools import islice
-from typing import Any, Final, Self, TypeVar, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -71,19 +72,30 @@ def read(model: type[Model], args: JSON) -> tuple[Model | None, list[Problem]]:
 
 def problems(model: Any, value: JSON, path: str = "") -> Iterator[Problem]:
     """Every place where `value` does not fit `model` (a Struct, a container of such, or a leaf type)."""
-    origin = get_origin(model) or model
+    inner = _described(model)
+    origin = get_origin(inner) or inner
     if isinstance(origin, type) and issubclass(origin, msgspec.Struct) and isinstance(value, dict):
         yield from _struct_problems(origin, value, path)
     elif origin in (tuple, list) and isinstance(value, list):
         for index, item in enumerate(value):
-            yield from problems(get_args(model)[0], item, f"{path}[{index}]")
+            yield from problems(get_args(inner)[0], item, f"{path}[{index}]")
         yield from _leaf_problems(model, value, path, container=True)
     elif origin is dict and isinstance(value, dict):
         for key, item in value.items():
-            yield from problems(get_args(model)[1], item, joined(path, str(key)))
+            yield from problems(get_args(inner)[1], item, joined(path, str(key)))
         yield from _leaf_problems(model, value, path, container=True)
     else:
         yield from _leaf_problems(model, value, path)
+
+
+def _described(model: Any) -> Any:
+    """The one type that a value other than null must fit, without its limits; a real union stays as it is."""
+    if get_origin(model) is Annotated:
+        return _described(get_args(model)[0])
+    if get_origin(model) in (Union, UnionType):
+        members = [member for member in get_args(model) if member is not NoneType]
+        return _described(members[0]) if len(members) == 1 else model
+    return model
 
 
 def _struct_problems(model: type[msgspec.Struct], value: dict[str, JSON], path: str) -> Iterator[Problem]:
@@ -110,8 +122,9 @@ def _leaf_problems(model: Any, value: JSON, path: str, *, container: bool = Fals
 
 def _sentence(reason: str, model: Any) -> str:
     """msgspec's reason in the words of JSON."""
-    if reason.startswith("Invalid enum value") and isinstance(model, type) and issubclass(model, StrEnum):
-        return "must be one of " + ", ".join(member.value for member in model)
+    inner = _described(model)
+    if reason.startswith("Invalid enum value") and isinstance(inner, type) and issubclass(inner, StrEnum):
+        return "must be one of " + ", ".join(member.value for member in inner)
     for name, words in _KINDS.items():
         reason = reason.replace(f"`{name}`", words)
     reason = reason.replace(" | ", " or ").replace("Expected ", "must be ").replace(", got ", ", not ")

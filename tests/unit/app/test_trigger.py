@@ -63,7 +63,8 @@ def test_a_run_that_nobody_starts_is_found_by_its_wake_up(world: World, publishe
 
 
 def test_the_input_may_be_any_json_and_is_an_empty_object_when_missing(world: World, published: str) -> None:
-    for value in (None, 0, False, "x", [], {"deep": [{"id": 9007199254740993}]}):
+    values: list[Any] = [None, 0, False, "x", [], {"deep": [{"id": 9007199254740993}]}]
+    for value in values:
         run_id = trigger(world, published, input=value).run_id
         assert world.payloads.load(run_id, world.header(run_id).origin.input) == value
     run_id = trigger(world, published).run_id

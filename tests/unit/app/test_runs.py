@@ -1,0 +1,447 @@
+"""What people see of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.app.refusal import refused
+from tests.unit.app.world import World
+
+from ductor.app.admission import Label, TriggerRequest
+from ductor.app.headers import HEAD, STALL, Stall, history_sk, mark_stalled, run_pk
+from ductor.app.run_filter import RunFilter, read_filter
+from ductor.app.views import WaitingOn
+from ductor.expressions.redaction import redact
+from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, attempt_sk
+from ductor.model.enums import NodeStatus, RunStatus
+from ductor.model.errors import ErrorCode, StepError
+from ductor.model.json import decode
+from ductor.model.payload import Inline
+from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
+from ductor.model.transition import (
+    NodeCompleted,
+    NodeRetrying,
+    NodeScheduled,
+    OperatorAudited,
+    RunEnded,
+    RunStarted,
+    Transition,
+)
+from ductor.ports import Item, Put
+
+DOCUMENT: dict[str, Any] = {
+    "family_slug": "order_flow",
+    "steps": [
+        {"ref": "shown", "type": "action", "action": "core.echo", "title": "Shown", "redaction_policy": "none"},
+        {"ref": "hashed", "type": "action", "action": "core.echo"},
+        {"ref": "omitted", "type": "action", "action": "core.echo", "redaction_policy": "omit"},
+        {"ref": "later", "type": "wait", "args": {"duration": "1h"}},
+    ],
+    "edges": [
+        {"source_ref": "shown", "target_ref": "hashed"},
+        {"source_ref": "hashed", "target_ref": "omitted"},
+        {"source_ref": "omitted", "target_ref": "later"},
+    ],
+}
+
+
+@pytest.fixture
+def run_id(world: World) -> str:
+    return start(world, world.published(DOCUMENT))
+
+
+def start(world: World, definition_id: str, **fields: Any) -> str:
+    return world.triggers.trigger(world.caller, definition_id, TriggerRequest(**fields)).run_id
+
+
+def change(world: World, run_id: str, **fields: Any) -> RunState:
+    """Commit a state with other fields; `nodes` go into the root scope."""
+    state = world.header(run_id)
+    state.root.nodes.update(fields.pop("nodes", {}))
+    for name, value in fields.items():
+        setattr(state, name, value)
+    state.root.attempts = sum(node.status is NodeStatus.SCHEDULED for node in state.root.nodes.values())
+    parked = (NodeStatus.WAITING, NodeStatus.RETRYING)
+    state.root.parked = sum(node.status in parked for node in state.root.nodes.values())
+    world.store(state)
+    return state
+
+
+def claim(world: World, run_id: str, node: str, attempt: int, **fields: Any) -> None:
+    """An attempt's row, as a worker writes it."""
+    task = AttemptTask(run_id, world.tenant, node, attempt, attempt, "core.echo", Inline({"in": 1}))
+    row = Attempt(task=task, **fields)
+    world.table.write([Put(Item(pk=run_pk(run_id), sk=attempt_sk(node, attempt), body=msgspec.json.encode(row)))])
+
+
+def record(world: World, run_id: str, *ticks: tuple[Transition, ...]) -> None:
+    """History of some ticks: rows for all but the last, which only the header holds."""
+    seq = 0
+    for tick in ticks[:-1]:
+        row = HistoryRow(version=1, at=1_000 + seq, seq=seq + 1, transitions=tick)
+        world.table.write([Put(Item(pk=run_pk(run_id), sk=history_sk(seq + 1), body=msgspec.json.encode(row)))])
+        seq += len(tick)
+    last = LastTick(at=1_000 + seq, seq=seq, transitions=ticks[-1])
+    change(world, run_id, seq=seq + len(ticks[-1]), last=last)
+
+
+class TestSnapshot:
+    def test_every_step_shows_and_untouched_ones_are_pending(self, world: World, run_id: str) -> None:
+        snapshot = world.runs.snapshot(world.caller, run_id)
+        assert (snapshot.run_id, snapshot.status, snapshot.transition_seq) == (run_id, "pending", 0)
+        assert snapshot.db_record_version == 1
+        assert list(snapshot.nodes) == ["shown", "hashed", "omitted", "later"]
+        assert {node.status for node in snapshot.nodes.values()} == {"pending"}
+        assert (snapshot.nodes["shown"].type, snapshot.nodes["shown"].title) == ("STEP_TYPE_ACTION", "Shown")
+        assert snapshot.nodes["shown"].started_at is None
+
+    def test_outputs_show_by_their_policy_as_json_text(self, world: World, run_id: str) -> None:
+        value = {"card": "4111", "n": [1, True]}
+        done = NodeState(status=NodeStatus.COMPLETED, output=Inline(value), started_at=5, finished_at=9)
+        change(world, run_id, nodes={"shown": done, "hashed": done, "omitted": done})
+        nodes = world.runs.snapshot(world.caller, run_id).nodes
+        key = world.tenants.redaction_key(world.tenant)
+        assert decode(nodes["shown"].latest_output_json or "") == value
+        assert decode(nodes["hashed"].latest_output_json or "") == redact(value, "hashed", key)
+        assert nodes["omitted"].latest_output_json is None
+        assert (nodes["shown"].started_at, nodes["shown"].finished_at) == (5, 9)
+
+    def test_values_of_every_size_show_and_those_over_8_kb_by_reference(self, world: World, run_id: str) -> None:
+        for size, large in ((10, False), (5_000, False), (9_000, True)):
+            output = world.payloads.keep(run_id, "x" * size)
+            change(world, run_id, nodes={"shown": NodeState(status=NodeStatus.COMPLETED, output=output)})
+            node = world.runs.snapshot(world.caller, run_id).nodes["shown"]
+            assert node.latest_output_json == (None if large else f'"{"x" * size}"')
+            expected = f"/api/v2/workflow-runs/{run_id}/nodes/shown/output" if large else None
+            assert node.output_ref == expected
+            assert world.runs.node_output(world.caller, run_id, "shown") == "x" * size
+
+    def test_a_scheduled_node_runs_once_a_worker_has_it(self, world: World, run_id: str) -> None:
+        change(
+            world, run_id, status=RunStatus.RUNNING, nodes={"shown": NodeState(status=NodeStatus.SCHEDULED, attempt=2)}
+        )
+        assert world.runs.snapshot(world.caller, run_id).nodes["shown"].status == "scheduled"
+        claim(world, run_id, "shown", 1, status=AttemptStatus.FAILED, started_at=3)
+        assert world.runs.snapshot(world.caller, run_id).nodes["shown"].status == "scheduled"
+        claim(world, run_id, "shown", 2, started_at=7)
+        node = world.runs.snapshot(world.caller, run_id).nodes["shown"]
+        assert (node.status, node.started_at, node.attempt) == ("running", 7, 2)
+
+    def test_a_waiting_run_says_for_what(self, world: World, run_id: str) -> None:
+        waiting = NodeState(status=NodeStatus.WAITING, entered_at=10, deadline=90)
+        retrying = NodeState(
+            status=NodeStatus.RETRYING, attempt=1, entered_at=20, deadline=60, error=StepError("BOOM", "it broke")
+        )
+        change(world, run_id, status=RunStatus.RUNNING, nodes={"later": waiting, "shown": retrying})
+        snapshot = world.runs.snapshot(world.caller, run_id)
+        assert snapshot.status == "waiting"
+        timer = WaitingOn(kind="timer", detail="step later", since=10, deadline_at=90)
+        retry = WaitingOn(kind="retry", detail="attempt 2 of step shown after BOOM", since=20, deadline_at=60)
+        assert (snapshot.nodes["later"].waiting_on, snapshot.nodes["later"].deadline_at) == (timer, 90)
+        assert (snapshot.nodes["shown"].waiting_on, snapshot.nodes["shown"].next_retry_at) == (retry, 60)
+        assert snapshot.nodes["shown"].deadline_at is None
+        assert snapshot.waiting_on == retry
+        assert world.runs.summary(world.caller, run_id).waiting_on == retry
+
+    def test_error_details_are_redacted_and_code_and_message_show(self, world: World, run_id: str) -> None:
+        error = StepError("HTTP_500", "it broke", False, {"body": "secret"})
+        failed = NodeState(status=NodeStatus.FAILED, error=error)
+        change(world, run_id, nodes={"hashed": failed, "omitted": failed})
+        nodes = world.runs.snapshot(world.caller, run_id).nodes
+        shown = nodes["hashed"].error
+        assert shown is not None
+        assert (shown.code, shown.message, shown.retryable) == ("HTTP_500", "it broke", False)
+        assert "secret" not in str(shown.details)
+        assert nodes["omitted"].error is not None
+        assert nodes["omitted"].error.details is None
+
+    def test_the_context_has_the_strictest_policy_of_its_writers(self, world: World) -> None:
+        steps = [
+            {"ref": "a", "type": "action", "action": "core.echo", "redaction_policy": "none",
+             "effects": {"context": {"open": "1", "both": "1"}}},
+            {"ref": "b", "type": "action", "action": "core.echo", "effects": {"context": {"both": "2"}}},
+        ]  # fmt: skip
+        run_id = start(world, world.published({"family_slug": "context", "steps": steps}))
+        change(world, run_id, context=Inline({"open": 1, "both": 2, "unknown": 3}))
+        context = world.runs.snapshot(world.caller, run_id).context
+        assert context["open"] == 1
+        assert context["both"].startswith("sha256:")
+        assert context["unknown"].startswith("sha256:")
+
+    def test_steps_are_the_nodes_in_the_definitions_order(self, world: World, run_id: str) -> None:
+        assert [node.node for node in world.runs.steps(world.caller, run_id)] == ["shown", "hashed", "omitted", "later"]
+
+
+class TestStalled:
+    def stall(self, world: World, run_id: str, body: bytes | None = None) -> None:
+        item = world.table.get(run_pk(run_id), HEAD)
+        assert item is not None
+        marked = mark_stalled(item, 77)
+        note = Item(pk=item.pk, sk=STALL, body=msgspec.json.encode(Stall("a bug", 77)))
+        world.table.write([Put(msgspec.structs.replace(marked, body=body or item.body)), Put(note)])
+
+    def test_a_stalled_run_says_why_and_since_when(self, world: World, run_id: str) -> None:
+        self.stall(world, run_id)
+        for view in (world.runs.snapshot(world.caller, run_id), world.runs.summary(world.caller, run_id)):
+            assert view.stalled is not None
+            assert (view.stalled.reason, view.stalled.since) == ("a bug", 77)
+        (listed,) = world.runs.list_runs(world.caller, RunFilter(), None, None).items
+        assert listed.stalled is not None
+
+    def test_a_run_of_another_release_keeps_its_summary(self, world: World, run_id: str) -> None:
+        origin = msgspec.to_builtins(world.header(run_id).origin)
+        self.stall(world, run_id, msgspec.json.encode({"origin": origin, "status": "a status of the future"}))
+        assert world.runs.summary(world.caller, run_id).run_id == run_id
+        assert [run.run_id for run in world.runs.list_runs(world.caller, RunFilter(), None, None).items] == [run_id]
+        with refused(ErrorCode.FAILED_PRECONDITION, "STATE_UNREADABLE"):
+            world.runs.snapshot(world.caller, run_id)
+
+
+class TestHistory:
+    def test_the_headers_copy_closes_the_gap(self, world: World, run_id: str) -> None:
+        record(
+            world,
+            run_id,
+            (RunStarted(),),
+            (NodeScheduled("shown", 1, 1),),
+            (NodeCompleted("shown", Inline(1)), RunStarted()),
+        )
+        page = world.runs.events(world.caller, run_id, None, None)
+        assert [(event.seq, event.type) for event in page.items] == [
+            (1, "run_started"),
+            (2, "node_scheduled"),
+            (3, "node_completed"),
+            (4, "run_started"),
+        ]
+        assert page.next_cursor is None
+
+    def test_a_row_that_the_header_still_holds_too_shows_once(self, world: World, run_id: str) -> None:
+        record(world, run_id, (RunStarted(),), (NodeScheduled("shown", 1, 1),))
+        row = HistoryRow(version=2, at=1_001, seq=2, transitions=(NodeScheduled("shown", 1, 1),))
+        world.table.write([Put(Item(pk=run_pk(run_id), sk=history_sk(2), body=msgspec.json.encode(row)))])
+        assert [event.seq for event in world.runs.events(world.caller, run_id, None, None).items] == [1, 2]
+
+    def test_rows_beyond_the_header_that_was_read_are_left_out(self, world: World, run_id: str) -> None:
+        record(world, run_id, (RunStarted(),))
+        row = HistoryRow(version=9, at=1_001, seq=2, transitions=(NodeScheduled("shown", 1, 1),))
+        world.table.write([Put(Item(pk=run_pk(run_id), sk=history_sk(2), body=msgspec.json.encode(row)))])
+        assert [event.seq for event in world.runs.events(world.caller, run_id, None, None).items] == [1]
+
+    def test_attempts_follow_the_entry_that_handed_them_out(self, world: World, run_id: str) -> None:
+        error = StepError("BOOM")
+        claim(world, run_id, "shown", 1, status=AttemptStatus.FAILED, started_at=1_500, error=error)
+        record(
+            world,
+            run_id,
+            (RunStarted(), NodeScheduled("shown", 1, 1, Inline({"in": 1}))),
+            (NodeRetrying("shown", 1, error, 2_000), NodeScheduled("shown", 2, 2)),
+        )
+        events = world.runs.events(world.caller, run_id, None, None).items
+        assert [(event.seq, event.kind, event.type) for event in events] == [
+            (1, "transition", "run_started"),
+            (2, "transition", "node_scheduled"),
+            (2, "attempt", "attempt_failed"),
+            (3, "transition", "node_retrying"),
+            (4, "transition", "node_scheduled"),
+        ]
+        attempt = events[2]
+        assert (attempt.at, attempt.node, attempt.data["input"]) == (1_500, "shown", {"in": 1})
+        assert events[3].data["error"]["code"] == "BOOM"
+
+    def test_values_in_events_are_redacted(self, world: World, run_id: str) -> None:
+        claim(world, run_id, "hashed", 1, started_at=1, output=Inline("secret"), heartbeat_details={"at": "secret"})
+        record(
+            world,
+            run_id,
+            (NodeScheduled("hashed", 1, 1, Inline("secret")), NodeCompleted("hashed", Inline("secret"))),
+            (RunEnded(RunStatus.COMPLETED, Inline("secret")),),
+        )
+        events = world.runs.events(world.caller, run_id, None, None)
+        assert "secret" not in str(msgspec.to_builtins(events))
+        attempts = world.runs.attempts(world.caller, run_id, None, None)
+        assert "secret" not in str(msgspec.to_builtins(attempts))
+
+    def test_events_page_by_transition(self, world: World, run_id: str) -> None:
+        claim(world, run_id, "shown", 1, started_at=1)
+        ticks = tuple((NodeScheduled("shown", n, n), NodeRetrying("shown", n, StepError("X"), 5)) for n in range(1, 6))
+        record(world, run_id, *ticks)
+        seen: list[tuple[int, str]] = []
+        cursor: str | None = None
+        while True:
+            page = world.runs.events(world.caller, run_id, 3, cursor)
+            seen += [(event.seq, event.kind) for event in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert [seq for seq, kind in seen if kind == "transition"] == list(range(1, 11))
+        assert [kind for _, kind in seen].count("attempt") == 1
+
+    def test_the_audit_trail_has_every_request_and_its_outcome(self, world: World, run_id: str) -> None:
+        first = OperatorAudited("i1", "pause", "applied", actor="k", request_id="op-1", reason="hold")
+        second = OperatorAudited("i2", "pause", "rejected", request_id="op-2", code="X", message="no")
+        record(world, run_id, (RunStarted(), first), (second,))
+        page = world.runs.audit(world.caller, run_id, 1, None)
+        (entry,) = page.items
+        assert (entry.operation, entry.outcome, entry.actor, entry.reason) == ("pause", "applied", "k", "hold")
+        (rest,) = world.runs.audit(world.caller, run_id, 1, page.next_cursor).items
+        assert (rest.outcome, rest.code, rest.message) == ("rejected", "X", "no")
+        kinds = [event.kind for event in world.runs.events(world.caller, run_id, None, None).items]
+        assert kinds == ["transition", "audit", "audit"]
+
+
+def test_attempts_page_by_node_and_number(world: World, run_id: str) -> None:
+    for node in ("hashed", "shown"):
+        for number in (1, 2, 10):
+            claim(world, run_id, node, number, started_at=1, deliveries=2)
+    seen = []
+    cursor: str | None = None
+    while True:
+        page = world.runs.attempts(world.caller, run_id, 4, cursor)
+        seen += [(attempt.node, attempt.attempt) for attempt in page.items]
+        assert all(attempt.deliveries == 2 for attempt in page.items)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert seen == [(node, number) for node in ("hashed", "shown") for number in (1, 2, 10)]
+
+
+class TestOutputs:
+    def test_programs_get_values_unredacted(self, world: World, run_id: str) -> None:
+        done = NodeState(status=NodeStatus.COMPLETED, output=Inline({"card": "4111"}))
+        change(world, run_id, nodes={"omitted": done}, status=RunStatus.COMPLETED, output=Inline([1]))
+        assert world.runs.node_output(world.caller, run_id, "omitted") == {"card": "4111"}
+        assert world.runs.output(world.caller, run_id) == [1]
+
+    def test_a_node_that_the_graph_does_not_have_is_unknown(self, world: World, run_id: str) -> None:
+        assert world.runs.node_output(world.caller, run_id, "later") is None
+        with refused(ErrorCode.NOT_FOUND, "NODE_NOT_FOUND"):
+            world.runs.node_output(world.caller, run_id, "nobody")
+
+    def test_a_run_has_its_output_at_the_end(self, world: World, run_id: str) -> None:
+        with refused(ErrorCode.FAILED_PRECONDITION, "RUN_NOT_FINISHED"):
+            world.runs.output(world.caller, run_id)
+
+
+def test_another_tenants_run_answers_like_an_unknown_one(world: World, run_id: str) -> None:
+    stranger = world.stranger()
+    reads: list[Callable[[str], object]] = [
+        lambda id_: world.runs.summary(stranger, id_),
+        lambda id_: world.runs.snapshot(stranger, id_),
+        lambda id_: world.runs.steps(stranger, id_),
+        lambda id_: world.runs.events(stranger, id_, None, None),
+        lambda id_: world.runs.attempts(stranger, id_, None, None),
+        lambda id_: world.runs.audit(stranger, id_, None, None),
+        lambda id_: world.runs.output(stranger, id_),
+        lambda id_: world.runs.node_output(stranger, id_, "shown"),
+    ]
+    for read in reads:
+        answers = []
+        for asked in (run_id, "unknown", "", "\ud800", "x" * 5_000):
+            with refused(ErrorCode.NOT_FOUND, "RUN_NOT_FOUND") as found:
+                read(asked)
+            answers.append((found[0].message, found[0].violations))
+        assert len(set(answers)) == 1
+    assert world.runs.list_runs(stranger, RunFilter(), None, None).items == ()
+
+
+class TestList:
+    def listed(self, world: World, **query: str) -> list[str]:
+        wanted = read_filter([(name.replace("__", "."), value) for name, value in query.items()], world.clock.now_ms())
+        return [run.run_id for run in world.runs.list_runs(world.caller, wanted, None, None).items]
+
+    def test_filters(self, world: World) -> None:
+        flow, router = world.published(DOCUMENT), world.published({**DOCUMENT, "family_slug": "lead-router"})
+        one = start(world, flow, subject_type="lead", subject_id="7", correlation_labels=(Label("order", "o-1"),))
+        world.clock.advance(3_600_000)
+        two = start(world, router)
+        change(world, two, status=RunStatus.COMPLETED, finished_at=world.clock.now_ms())
+        world.clock.advance(60_000)
+        assert self.listed(world) == [two, one]
+        assert self.listed(world, workflow_type="lead_router") == [two]
+        assert self.listed(world, workflow_type="order-flow") == [one]
+        assert self.listed(world, status="completed") == [two]
+        assert self.listed(world, active_only="true") == [one]
+        assert self.listed(world, active_only="true", status="completed") == []
+        assert self.listed(world, subject_type="lead", subject_id="7") == [one]
+        assert self.listed(world, label__order="o-1") == [one]
+        assert self.listed(world, attr__ductor__correlation__order="o-1") == [one]
+        assert self.listed(world, label__order="o-2") == []
+        assert self.listed(world, started_after="-30m") == [two]
+        assert self.listed(world, started_before="-30m") == [one]
+        assert self.listed(world, started_after="2026-01-01T00:30:00Z") == [two]
+        assert self.listed(world, root_run_id=one) == [one]
+        assert self.listed(world, parent_run_id=one) == []
+
+    @pytest.mark.parametrize(
+        ("name", "value", "code"),
+        [
+            ("status", "finished", "FIELD_INVALID"),
+            ("active_only", "maybe", "FIELD_INVALID"),
+            ("started_after", "yesterday", "FIELD_INVALID"),
+            ("started_after", "-1y", "FIELD_INVALID"),
+            ("subject_id", "x" * 257, "FIELD_INVALID"),
+            ("colour", "red", "FIELD_UNKNOWN"),
+        ],
+    )
+    def test_odd_filters_are_refused_by_name(self, world: World, name: str, value: str, code: str) -> None:
+        with refused(ErrorCode.INVALID_ARGUMENT, code, field=name):
+            read_filter([(name, value)], world.clock.now_ms())
+
+    @pytest.mark.parametrize(
+        "value", ["0001-01-01", "9999-12-31T23:59:59Z", "-999999999d", "1970-01-01T00:00:00+14:00"]
+    )
+    def test_far_times_are_no_error(self, world: World, value: str) -> None:
+        self.listed(world, started_after=value, started_before=value)
+
+    @pytest.mark.parametrize("active_only", [False, True])
+    def test_pages_over_all_shards_in_order(self, world: World, active_only: bool) -> None:
+        flow = world.published(DOCUMENT)
+        runs = []
+        for number in range(23):
+            world.clock.advance(number % 2)
+            runs.append(start(world, flow))
+        seen: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = world.runs.list_runs(world.caller, RunFilter(active_only=active_only), 5, cursor)
+            seen += [run.run_id for run in page.items]
+            world.clock.advance(1)
+            start(world, flow)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert seen == list(reversed(runs))
+
+    def test_the_last_full_page_has_no_next_one(self, world: World, run_id: str) -> None:
+        assert world.runs.list_runs(world.caller, RunFilter(), 1, None).next_cursor is None
+
+    def test_a_cursor_is_for_its_filter_only(self, world: World, run_id: str) -> None:
+        start(world, world.header(run_id).origin.definition_id)
+        cursor = world.runs.list_runs(world.caller, RunFilter(), 1, None).next_cursor
+        with refused(ErrorCode.INVALID_ARGUMENT, "CURSOR_INVALID"):
+            world.runs.list_runs(world.caller, RunFilter(active_only=True), 1, cursor)
+
+    def test_labels_show_under_their_reserved_attributes(self, world: World) -> None:
+        run_id = start(world, world.published(DOCUMENT), correlation_labels=(Label("order", "o-1"),))
+        change(world, run_id, attributes={"region": "eu"})
+        summary = world.runs.summary(world.caller, run_id)
+        assert summary.attributes == {
+            "region": "eu",
+            "ductor.correlation_labels": [{"key": "order", "id": "o-1"}],
+            "ductor.correlation.order": "o-1",
+        }
+        assert summary.correlation_labels == (Label("order", "o-1"),)
+
+
+def test_current_steps_are_those_begun_and_not_ended(world: World, run_id: str) -> None:
+    nodes = {
+        "shown": NodeState(status=NodeStatus.COMPLETED, entered_at=1),
+        "hashed": NodeState(status=NodeStatus.SCHEDULED, entered_at=3),
+        "later": NodeState(status=NodeStatus.WAITING, entered_at=2),
+    }
+    change(world, run_id, status=RunStatus.RUNNING, nodes=nodes)
+    summary = world.runs.summary(world.caller, run_id)
+    assert (summary.status, summary.current_steps) == ("running", ("later", "hashed"))

@@ -33,6 +33,7 @@ class Refused(Failure):
         items = [item for item in body.get("errors") or () if isinstance(item, dict)]
         top = str(body.get("error_code") or f"HTTP {status}")
         self.status = status
+        self.items = items
         self.codes = (top, *(str(item.get("code", "")) for item in items))
         super().__init__(
             f"{top}: {body.get('message') or 'the server refused the request'}",
@@ -95,11 +96,16 @@ class Client:
             if not cursor:
                 return found
 
-    def publish(self, definition_id: str, expected_draft_revision: int | None = None) -> Document:
-        """The detail of the version that was published."""
-        body = {} if expected_draft_revision is None else {"expected_draft_revision": expected_draft_revision}
+    def edit_draft(self, definition_id: str, changes: Document) -> Document:
+        """The detail of the changed draft. Raises Refused with DRAFT_REVISION_CONFLICT after another edit."""
+        return self._data("PATCH", f"/api/workflow-definitions/{_part(definition_id)}/draft", body=changes)
+
+    def publish(self, definition_id: str, expected_draft_revision: int) -> Document:
+        """`{published, draft, warnings}`: exactly the revision that was reviewed, or Refused."""
+        body = {"expected_draft_revision": expected_draft_revision}
         answer = self.request("POST", f"/api/workflow-definitions/{_part(definition_id)}/publish", body=body)
-        return _object(answer, "published")
+        _object(answer, "published")
+        return answer
 
     def trigger(self, definition_id: str, body: Document) -> Document:
         """`{run_id, status, …}`. With an idempotency key a repeat answers the same run."""

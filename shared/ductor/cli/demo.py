@@ -90,7 +90,7 @@ def _earlier(client: Client, console: Console) -> Document:
 
 
 def _publish(client: Client, draft: Document, console: Console) -> Document:
-    version = client.publish(str(draft["id"]), draft.get("draft_revision"))
+    version: Document = client.publish(str(draft["id"]), int(draft["draft_revision"]))["published"]
     console.print(plain(f"published  version {version.get('version')}, immutable from now on"))
     return version
 

@@ -36,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-workflow = typer.Typer(name="workflow", help="Definitions: check files without a server.", no_args_is_help=True)
+workflow = typer.Typer(name="workflow", help="Definitions: check files, publish them.", no_args_is_help=True)
 runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch.", no_args_is_help=True)
 app.add_typer(workflow)
 app.add_typer(runs)
@@ -115,6 +115,17 @@ def validate(
     from ductor.cli import validate as command
 
     command.run(files, shown)
+
+
+@workflow.command()
+def publish(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="YAML or JSON files, patterns, folders.")],
+    data: Data = Path("data"),
+) -> None:
+    """Publish definition files on a server: each becomes the draft of its family, and then its next version."""
+    from ductor.cli import publish as command
+
+    command.run(files, data=data)
 
 
 @workflow.command()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ductor.bootstrap import LocalApp
 
 BACKLOG: Final = 1024
+KEEP_ALIVE_SECONDS: Final = 75
 DRAIN_SECONDS: Final = 10
 """How long requests in flight may take at a stop."""
 
@@ -102,11 +103,12 @@ def _serve(local: LocalApp, listener: socket.socket, log_level: LogLevel, on_rea
         local.asgi,
         http="httptools",
         ws="none",
-        lifespan="off",
+        lifespan="on",
         log_level=log_level.value,
         access_log=log_level in (LogLevel.DEBUG, LogLevel.INFO),
         server_header=False,
         backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
     # uvicorn stops at a signal and then raises it again for these handlers; a clean stop is no failure.
@@ -125,7 +127,7 @@ def _ready(local: LocalApp, options: Options, url: str, began: float) -> None:
     for name, value in _facts(local, options, url):
         typer.echo(f"  {name:<9} {value}")
     if options.demo:
-        threading.Thread(target=_demonstrate, args=(options.data,), name="demo", daemon=True).start()
+        threading.Thread(target=_demonstrate, args=(options.data, url), name="demo", daemon=True).start()
     else:
         typer.echo(f"  next      source {local.env_file} && ductor demo")
     sys.stdout.flush()
@@ -148,14 +150,14 @@ def _facts(local: LocalApp, options: Options, url: str) -> list[tuple[str, str]]
     ]
 
 
-def _demonstrate(data: Path) -> None:
+def _demonstrate(data: Path, url: str) -> None:
     """The hello world beside the server. Its failure is told, and ends nothing."""
-    from ductor.cli.access import find
+    from ductor.cli.access import URL, find
     from ductor.cli.demo import walk_through
     from ductor.cli.screen import console
 
     try:
-        walk_through(find(data, {}), console())
+        walk_through(find(data, {URL: url}), console())
     except Failure as failure:
         for line in failure.lines():
             typer.echo(line, err=True)

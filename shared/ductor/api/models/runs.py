@@ -186,9 +186,9 @@ class Attempt(AnswerModel):
     heartbeat_details: Any
     cancel_requested: bool
     input: Any
-    input_ref: str | None
+    input_large: bool = Field(description="The input is over 8 KB and not shown.")
     output: Any
-    output_ref: str | None
+    output_large: bool = Field(description="The output is over 8 KB and not shown; read it at the node.")
     error: Failure | None
 
 

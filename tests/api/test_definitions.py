@@ -79,7 +79,7 @@ def test_publish_refuses_with_every_violation(world: ApiWorld) -> None:
 
 
 def test_validate_lists_what_is_wrong(world: ApiWorld) -> None:
-    draft = world.draft(steps=[{"ref": "a", "type": "action"}], edges=[])
+    draft = world.draft(family_slug="broken", steps=[{"ref": "a", "type": "action"}], edges=[])
     answer = world.call("POST", f"{ROOT}/{draft['id']}/validate")
     assert answer.status == 200
     assert answer.json["data"]["valid"] is False

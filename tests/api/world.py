@@ -105,9 +105,11 @@ class ApiWorld(World):
         state.status = RunStatus.COMPLETED
         state.started_at = state.finished_at = self.clock.now_ms()
         state.output = Inline({"greet": {"result": {"message": "hello"}}})
-        done = {"status": NodeStatus.COMPLETED, "started_at": self.clock.now_ms(), "finished_at": self.clock.now_ms()}
-        state.root.nodes["greet"] = NodeState(**done, output=Inline({"result": {"message": "hello"}}))
-        state.root.nodes["pause"] = NodeState(**done)
+        now = self.clock.now_ms()
+        greeting = Inline({"result": {"message": "hello"}})
+        completed = NodeStatus.COMPLETED
+        state.root.nodes["greet"] = NodeState(status=completed, started_at=now, finished_at=now, output=greeting)
+        state.root.nodes["pause"] = NodeState(status=completed, started_at=now, finished_at=now)
         self.store(state)
         return run_id
 

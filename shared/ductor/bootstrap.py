@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ductor.actions.http import HttpSettings
 from ductor.actions.registry import ActionRegistry, default_registry
+from ductor.adapters.local.bell import MessageBell
 from ductor.adapters.local.blobs import SqliteBlobs
 from ductor.adapters.local.database import Database
 from ductor.adapters.local.fifo import SqliteFifoQueue
@@ -21,15 +22,17 @@ from ductor.adapters.local.system import SystemClock, SystemIds
 from ductor.adapters.local.table import SqliteTable
 from ductor.adapters.local.timers import SqliteTimers
 from ductor.adapters.local.unit import SqliteUnit
+from ductor.app.action_pool import ActionPool
 from ductor.app.attempts import Attempts
 from ductor.app.commit import Committer
 from ductor.app.control import Controls
 from ductor.app.coordinator import Coordinator
 from ductor.app.definitions import Definitions
 from ductor.app.dispatch import Dispatcher
+from ductor.app.engine_loop import EngineLoop
 from ductor.app.keys import Keys
 from ductor.app.library import Library
-from ductor.app.loops import CoordinatorLoop, SweeperLoop, TimerLoop
+from ductor.app.loops import SweeperLoop, TimerLoop
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.stalls import Stalls
@@ -37,7 +40,6 @@ from ductor.app.sweeper import Sweeper
 from ductor.app.tenants import Tenants
 from ductor.app.trigger import Triggers
 from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
-from ductor.app.worker_loop import WorkerLoop
 from ductor.ports import QueueName, UnavailableError
 from ductor.steps.behaviours import BEHAVIOURS
 
@@ -131,7 +133,7 @@ class LocalApp:
         stalls = Stalls(
             table=table, committer=committer, dispatcher=dispatcher, clock=clock, ids=ids, faults=faults
         )
-        self._coordinator = Coordinator(
+        coordinator = Coordinator(
             table=table,
             committer=committer,
             dispatcher=dispatcher,
@@ -154,9 +156,17 @@ class LocalApp:
         worker = Worker(doors, WorkerSettings(name=f"local-{os.getpid()}-{ids.token(4)}", lease_ms=LEASE_MS))
         threads = self._settings.workers or DEFAULT_WORKERS
         self._loops = {
-            "coordinator": CoordinatorLoop(self._coordinator, intents, unit),
+            "engine": EngineLoop(
+                coordinator=coordinator,
+                worker=worker,
+                pool=ActionPool(worker, unit, threads=threads),
+                intents=intents,
+                steps=steps,
+                unit=unit,
+                bell=MessageBell(database, (intents, steps)),
+                lease_ms=LEASE_MS,
+            ),
             "timers": TimerLoop(timers, intents, unit, clock, ids),
-            "worker": WorkerLoop(worker, steps, unit, threads=threads, lease_ms=LEASE_MS),
             "sweeper": SweeperLoop(Sweeper(table=table, intents=intents, clock=clock, ids=ids)),
         }
         self._clock, self._ids = clock, ids

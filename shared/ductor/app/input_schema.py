@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
-from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from ductor.app.cache import Cache
@@ -14,6 +12,7 @@ from ductor.app.refusals import invalid
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.errors import ErrorCode, RefusedError, Violation
 from ductor.model.json import JSON
+from ductor.validation.input_schema import InputValidator
 
 MAX_VIOLATIONS: Final = 50
 MAX_MESSAGE: Final = 300
@@ -23,7 +22,7 @@ class InputSchemas:
     """Validators by definition id; published definitions never change."""
 
     def __init__(self) -> None:
-        self._validators: Cache[str, Draft202012Validator] = Cache(256)
+        self._validators: Cache[str, InputValidator] = Cache(256)
 
     def check(self, row: DefinitionRow, definition: Definition, value: JSON) -> None:
         """Refuse with INVALID_ARGUMENT, one `INPUT_INVALID` per path, at most 50."""
@@ -31,14 +30,14 @@ class InputSchemas:
             return
         validator = self._validators.get(row.id)
         if validator is None:
-            validator = Draft202012Validator(definition.input_schema, registry=Registry())
+            validator = InputValidator(definition.input_schema)
             self._validators.put(row.id, validator)
         violations = _violations(validator, value)
         if violations:
             raise RefusedError(ErrorCode.INVALID_ARGUMENT, "the input does not match the input_schema", violations)
 
 
-def _violations(validator: Draft202012Validator, value: JSON) -> tuple[Violation, ...]:
+def _violations(validator: InputValidator, value: JSON) -> tuple[Violation, ...]:
     found: dict[str, Violation] = {}
     try:
         for error in validator.iter_errors(value):

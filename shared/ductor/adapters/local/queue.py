@@ -15,6 +15,9 @@ from ductor.adapters import rules
 from ductor.adapters.local.database import Database
 from ductor.ports import Clock, Message, Outgoing, QueueName
 
+ANY_QUEUE: Final = "messages"
+"""The signal of all queues together."""
+
 POLL_MS: Final = 50
 """How long a waiting receiver can miss what another process has sent."""
 
@@ -88,7 +91,7 @@ class SqliteQueue:
         deadline = time.monotonic() + wait_ms / 1000
         while True:
             seen = signal.count
-            pause_ms = self._pause_ms()
+            pause_ms = self.pause_ms()
             messages = self._take(limit, visibility_ms) if pause_ms <= 0 else ()
             left = deadline - time.monotonic()
             if messages or left <= 0:
@@ -145,8 +148,9 @@ class SqliteQueue:
 
     def _wake(self, count: int) -> None:
         self._database.touch(self._name, count)
+        self._database.touch(ANY_QUEUE, count)
 
-    def _pause_ms(self) -> int:
+    def pause_ms(self) -> int:
         """0 or less when something can be delivered, else how long to wait before looking again."""
         with self._database.reading() as connection:
             ready, visible_at = connection.execute(self._sql(_LOOK)).fetchone()

@@ -115,6 +115,10 @@ class Client:
         """The `data` of a run, with its `summary`."""
         return self._data("GET", f"/api/workflows/runs/{_part(run_id)}")
 
+    def output(self, run_id: str) -> Any:
+        """The output of a completed run, not redacted."""
+        return self._data("GET", f"/api/workflows/runs/{_part(run_id)}/output").get("output")
+
     def runs(self, query: dict[str, str]) -> tuple[list[Document], str]:
         """One page of runs and the cursor of the next, empty on the last."""
         page = self.request("GET", "/api/workflows/runs", query=query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import socket
 import sys
@@ -146,6 +147,7 @@ def _facts(local: LocalApp, options: Options, url: str) -> list[tuple[str, str]]
         ("data", str(options.data.resolve())),
         ("API key", key),
         ("admin key", f"in {local.admin_env_file}"),
+        ("process", str(os.getpid())),
         ("stop", "Ctrl-C; unfinished runs go on at the next start"),
     ]
 

@@ -50,10 +50,7 @@ def run(request: Request, *, data: Path, wait: bool, shown: Format) -> None:
         if not wait:
             typer.echo(json.dumps(answer) if shown is Format.JSON else f"run {run_id}  {answer.get('status')}")
             return
-        snapshot = _followed(client, run_id, request.definition, shown)
-    from ductor.cli.follow import require_completed
-
-    require_completed(snapshot)
+        _follow(client, run_id, request.definition, shown)
 
 
 def definition_id(client: Client, name: str) -> str:
@@ -71,14 +68,19 @@ def definition_id(client: Client, name: str) -> str:
     return str(max(versions, key=lambda row: int(row.get("version") or 0)).get("id"))
 
 
-def _followed(client: Client, run_id: str, title: str, shown: Format) -> dict[str, Any]:
+def _follow(client: Client, run_id: str, title: str, shown: Format) -> None:
+    """Show the run until its end, and then its output. JSON goes to standard output alone, progress beside it."""
     from rich.console import Console
 
     from ductor.cli import screen
-    from ductor.cli.follow import follow
+    from ductor.cli.follow import follow, require_completed
 
     console = Console(stderr=True, highlight=False) if shown is Format.JSON else screen.console()
     snapshot = follow(client, run_id, f"{title} {run_id}", console)
+    completed = snapshot.get("status") == "completed"
+    output = client.output(run_id) if completed else None
     if shown is Format.JSON:
-        typer.echo(json.dumps(snapshot))
-    return snapshot
+        typer.echo(json.dumps({"run_id": run_id, "status": snapshot.get("status"), "output": output}))
+    elif completed:
+        typer.echo(f"output: {json.dumps(output, ensure_ascii=False)}")
+    require_completed(snapshot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -9,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.unit.cli.server import Server, snapshot
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from ductor import __version__
-from ductor.cli import runs, serve
+from ductor.cli import runs, serve, trigger
 from ductor.cli.failure import Exit
 from ductor.cli.main import app
 
@@ -153,3 +154,44 @@ def test_the_command_line_loads_nothing_heavy_before_a_command_needs_it() -> Non
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def triggered(monkeypatch: pytest.MonkeyPatch, status: str, *options: str) -> Result:
+    name = "0190a1b2-0000-7000-8000-000000000000"
+    server = Server(
+        {
+            f"POST /api/v2/workflow-definitions/{name}:trigger": [(202, {"run_id": "run-1", "status": "running"})],
+            "GET /api/v2/workflow-runs/run-1/snapshot": [(200, snapshot(status, a="completed"))],
+            "GET /api/workflows/runs/run-1/output": [(200, {"data": {"output": {"n": 9007199254740993}}})],
+        }
+    )
+    monkeypatch.setattr(trigger, "Client", lambda _access: server.client())
+    return RUNNER.invoke(app, ["trigger", name, *options], env=KEYS)
+
+
+def test_trigger_answers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert triggered(monkeypatch, "running").stdout == "run run-1  running\n"
+
+
+def test_trigger_that_waits_ends_with_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = triggered(monkeypatch, "completed", "--wait")
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == 'output: {"n": 9007199254740993}'
+
+
+def test_trigger_keeps_standard_output_to_one_json_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = triggered(monkeypatch, "completed", "--wait", "--format", "json")
+
+    assert json.loads(result.stdout) == {
+        "run_id": "run-1",
+        "status": "completed",
+        "output": {"n": 9007199254740993},
+    }
+
+
+def test_trigger_that_waits_fails_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = triggered(monkeypatch, "failed", "--wait")
+
+    assert result.exit_code == Exit.FAILED
+    assert "output" not in result.stdout

@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import ValidationError
 from tests.api.world import ApiWorld, reply
 
 from ductor.api.auth import KeyIdentity
 from ductor.api.call import Call
 from ductor.api.models.common import AnswerModel, Metadata
+from ductor.api.resolver import ThreadedResolver
 from ductor.api.routing import Route, Router
 from ductor.ports import UnavailableError
 
@@ -30,6 +32,26 @@ class Echo(AnswerModel):
 def router(world: ApiWorld, handle: Any, *, method: str = "POST", path: str = "/echo/<one>:go/<two>") -> Router:
     route = Route(method, path, "Test", handle, open=True)
     return Router((route,), KeyIdentity(world.keys), world.clock, world.ids)
+
+
+def test_each_thread_has_its_own_request_in_the_resolver(world: ApiWorld) -> None:
+    threads = 4
+    resolver, together = ThreadedResolver(), threading.Barrier(threads)
+
+    def see(one: str) -> dict[str, str]:
+        together.wait(timeout=20)
+        return {"one": one, "event": resolver.current_event.raw_path, "context": resolver.context["_path"]}
+
+    resolver.add("GET", "/see/<one>", see)
+    resolver.seal()
+
+    def ask(number: int) -> None:
+        path = f"/see/{number}"
+        answer = reply(resolver.resolve(world.event("GET", path), LambdaContext())).json
+        assert answer == {"one": str(number), "event": path, "context": path}
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(ask, range(threads * 10)))
 
 
 def test_requests_in_several_threads_never_mix(world: ApiWorld) -> None:
@@ -58,19 +80,13 @@ def test_requests_in_several_threads_never_mix(world: ApiWorld) -> None:
         list(pool.map(one, range(threads * rounds)))
 
 
-def test_the_first_requests_of_a_route_may_come_together(world: ApiWorld) -> None:
-    entered: list[int] = []
-
-    def count(call: Call) -> Echo:
-        entered.append(1)
-        return Echo(ids=[], query=None, body=None, metadata=call.metadata())
-
-    for _ in range(20):
-        entered.clear()
-        handler = router(world, count)
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda _, run=handler: run(world.event("POST", "/echo/a:go/b")), range(8)))
-        assert len(entered) == 8
+def test_call_chains_are_built_before_the_first_request(world: ApiWorld) -> None:
+    resolver = ThreadedResolver()
+    resolver.add("GET", "/static", lambda: {})
+    resolver.add("GET", "/dynamic/<one>", lambda one: {"one": one})
+    resolver.seal()
+    assert all(route._middleware_stack_built for route in (*resolver._static_routes, *resolver._dynamic_routes))
+    assert reply(resolver.resolve(world.event("GET", "/dynamic/x"), LambdaContext())).json == {"one": "x"}
 
 
 def test_the_trace_is_the_callers(world: ApiWorld) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ductor.actions.errors import ActionLoadError
 from ductor.actions.http import HttpSettings
 from ductor.actions.registry import ActionRegistry, default_registry
 from ductor.adapters.local.bell import MessageBell
@@ -77,9 +78,12 @@ class LocalSettings:
 
 
 def action_catalog(settings: LocalSettings | None = None) -> ActionRegistry:
-    """Every action of this installation: built in, from entry points, and from DUCTOR_ACTIONS."""
+    """Every action of this installation: built in, from entry points, and from DUCTOR_ACTIONS. Raises StartError."""
     chosen = settings or LocalSettings()
-    return default_registry(chosen.action_modules, http=chosen.http)
+    try:
+        return default_registry(chosen.action_modules, http=chosen.http)
+    except ActionLoadError as error:
+        raise StartError(str(error)) from error
 
 
 class NoFaults:

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from ductor.cli.failure import Exit
+from ductor.cli.failure import Exit, Failure
 from ductor.cli.options import Format
 from ductor.cli.sources import Source, collect
 from ductor.model.errors import Severity, Violation
@@ -98,9 +98,12 @@ def print_schema() -> None:
 
 
 def _context() -> Context:
-    from ductor.bootstrap import action_catalog
+    from ductor.bootstrap import StartError, action_catalog
 
-    return Context(catalog=action_catalog(), now=int(time.time() * 1000))
+    try:
+        return Context(catalog=action_catalog(), now=int(time.time() * 1000))
+    except StartError as error:
+        raise Failure(str(error)) from error
 
 
 def _count(number: int, noun: str) -> str:

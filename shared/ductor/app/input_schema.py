@@ -7,9 +7,8 @@ from typing import Final
 from jsonschema.exceptions import SchemaError, ValidationError
 from referencing.exceptions import Unresolvable
 
-from ductor.app.cache import Cache
 from ductor.app.refusals import invalid
-from ductor.model.definition import Definition, DefinitionRow
+from ductor.model.definition import Definition
 from ductor.model.errors import ErrorCode, RefusedError, Violation
 from ductor.model.json import JSON
 from ductor.validation.input_schema import InputValidator
@@ -18,23 +17,13 @@ MAX_VIOLATIONS: Final = 50
 MAX_MESSAGE: Final = 300
 
 
-class InputSchemas:
-    """Validators by definition id; published definitions never change."""
-
-    def __init__(self) -> None:
-        self._validators: Cache[str, InputValidator] = Cache(256)
-
-    def check(self, row: DefinitionRow, definition: Definition, value: JSON) -> None:
-        """Refuse with INVALID_ARGUMENT, one `INPUT_INVALID` per path, at most 50."""
-        if definition.input_schema is None:
-            return
-        validator = self._validators.get(row.id)
-        if validator is None:
-            validator = InputValidator(definition.input_schema)
-            self._validators.put(row.id, validator)
-        violations = _violations(validator, value)
-        if violations:
-            raise RefusedError(ErrorCode.INVALID_ARGUMENT, "the input does not match the input_schema", violations)
+def check_input(definition: Definition, value: JSON) -> None:
+    """Refuse with INVALID_ARGUMENT, one `INPUT_INVALID` per path, at most 50. Takes a bounded time for any input."""
+    if definition.input_schema is None:
+        return
+    violations = _violations(InputValidator(definition.input_schema), value)
+    if violations:
+        raise RefusedError(ErrorCode.INVALID_ARGUMENT, "the input does not match the input_schema", violations)
 
 
 def _violations(validator: InputValidator, value: JSON) -> tuple[Violation, ...]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import zlib
-from collections import OrderedDict
 from typing import Final, TypeVar
 
 import msgspec
 
 from ductor.app.headers import sort_time
 from ductor.app.refusals import definition_not_found
+from ductor.app.shared_cache import SharedCache
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus
 from ductor.ports import Item, Table
@@ -121,8 +120,7 @@ class Library:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._loaded: OrderedDict[tuple[str, str], tuple[DefinitionRow, Definition]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._loaded: SharedCache[tuple[str, str], tuple[DefinitionRow, Definition]] = SharedCache(_MAX_CACHED)
 
     def row(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, int]:
         """The row as stored now, and its version. NOT_FOUND for an unknown id and for another tenant's alike."""
@@ -137,22 +135,14 @@ class Library:
         Of the row everything but `status` is final; the cached `status` may be out of date. NOT_FOUND for unknown
         ids and for drafts.
         """
-        key = (tenant, definition_id)
-        with self._lock:
-            known = self._loaded.get(key)
-            if known is not None:
-                self._loaded.move_to_end(key)
-                return known
+        return self._loaded.get((tenant, definition_id), lambda: self._load(tenant, definition_id))
+
+    def _load(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, Definition]:
         pk = definition_pk(tenant, definition_id)
         items = self._table.batch_get([(pk, DEF), (pk, PLAN)]) if _plausible(definition_id) else {}
         if (pk, DEF) not in items or (pk, PLAN) not in items:
             raise definition_not_found()
-        loaded = unpack(items[pk, DEF].body, DefinitionRow), unpack(items[pk, PLAN].body, Definition)
-        with self._lock:
-            self._loaded[key] = loaded
-            if len(self._loaded) > _MAX_CACHED:
-                self._loaded.popitem(last=False)
-        return loaded
+        return unpack(items[pk, DEF].body, DefinitionRow), unpack(items[pk, PLAN].body, Definition)
 
     def family(self, tenant: str, slug: str) -> tuple[Family, int]:
         """The family and its row's version; an empty one with version 0 when there is none yet."""

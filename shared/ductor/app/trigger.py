@@ -8,14 +8,21 @@ from typing import Final
 import msgspec
 
 from ductor.app.access import Caller, Scope, require
-from ductor.app.admission import TriggerRequest, check_request, frozen_variables, request_hash
+from ductor.app.admission import (
+    DEFAULT_CHECKPOINT_SECONDS,
+    TriggerRequest,
+    check_request,
+    frozen_variables,
+    request_hash,
+)
+from ductor.app.checkpoints import CheckpointWait, Pause, Reached, pause, response_checkpoint
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
-from ductor.app.input_schema import InputSchemas
+from ductor.app.input_schema import check_input
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.app.refusals import invalid, precondition
-from ductor.model.definition import Definition, DefinitionRow
+from ductor.model.definition import Checkpoint, Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError, refuse
 from ductor.model.intent import Intent, IntentKind
@@ -30,11 +37,15 @@ IDEM: Final = "IDEM"
 
 
 class Triggered(msgspec.Struct, frozen=True):
-    """The answer of a trigger. `repeated`: the run had been made by an earlier request with the same key."""
+    """The answer of a trigger. `repeated`: the run had been made by an earlier request with the same key.
+
+    `checkpoint` says how waiting for the response checkpoint ended, None when it was not asked for.
+    """
 
     run_id: str
     status: RunStatus
     repeated: bool
+    checkpoint: Reached | None = None
 
 
 class _Admitted(msgspec.Struct, frozen=True):
@@ -57,7 +68,9 @@ class Triggers:
         clock: Clock,
         ids: Ids,
         library: Library,
+        wait: Pause = pause,
     ) -> None:
+        self._checkpoints = CheckpointWait(table, payloads, clock, wait)
         self._table = table
         self._payloads = payloads
         self._intents = intents
@@ -65,7 +78,6 @@ class Triggers:
         self._clock = clock
         self._ids = ids
         self._library = library
-        self._schemas = InputSchemas()
 
     def trigger(self, caller: Caller, definition_id: str, request: TriggerRequest) -> Triggered:
         """Admit a run; when this returns, the run survives any crash.
@@ -73,19 +85,31 @@ class Triggers:
         One run per (tenant, definition, idempotency key), whatever becomes of it: a repeat with the same body gets
         that run, another body is ALREADY_EXISTS `IDEMPOTENCY_KEY_REUSED`. Refuses with NOT_FOUND, FAILED_PRECONDITION
         `DEFINITION_NOT_PUBLISHED` or `DEFINITION_ARCHIVED`, INVALID_ARGUMENT, PAYLOAD_TOO_LARGE before a run exists.
+        With `wait_for_checkpoint` it returns when the response checkpoint is reached, the run ends, or time is up.
         """
         require(caller, Scope.WORKFLOW_WRITE)
         check_request(request)
         row, _ = self._library.row(caller.tenant, definition_id)
+        done = self._trigger(caller, row, request)
+        if not request.wait_for_checkpoint:
+            return done
+        definition = self._library.load(caller.tenant, row.id)[1]
+        reached = self._checkpoints.until_reached(
+            done.run_id, definition, _required_checkpoint(definition), _timeout_ms(request)
+        )
+        return msgspec.structs.replace(done, status=reached.status, checkpoint=reached)
+
+    def _trigger(self, caller: Caller, row: DefinitionRow, request: TriggerRequest) -> Triggered:
         digest = request_hash(request)
         if request.idempotency_key is not None:
             known = self._table.get(_idempotency_pk(row, request.idempotency_key), IDEM)
             if known is not None:
                 return self._repeat(known, digest)
         _check_published(row)
-        _, definition = self._library.load(caller.tenant, definition_id)
-        _check_waiting(definition, request)
-        self._schemas.check(row, definition, request.input)
+        _, definition = self._library.load(caller.tenant, row.id)
+        if request.wait_for_checkpoint:
+            _required_checkpoint(definition)
+        check_input(definition, request.input)
         return self._admit(caller, row, definition, request, digest)
 
     def _admit(
@@ -180,10 +204,17 @@ def _check_published(row: DefinitionRow) -> None:
         raise precondition("DEFINITION_ARCHIVED", message, "definition_id")
 
 
-def _check_waiting(definition: Definition, request: TriggerRequest) -> None:
-    if request.wait_for_checkpoint and not any(point.response for point in definition.checkpoints):
+def _required_checkpoint(definition: Definition) -> Checkpoint:
+    point = response_checkpoint(definition)
+    if point is None:
         message = "this definition has no response checkpoint to wait for"
         raise invalid("CHECKPOINT_REQUIRED", message, "wait_for_checkpoint")
+    return point
+
+
+def _timeout_ms(request: TriggerRequest) -> int:
+    seconds = request.checkpoint_timeout_seconds
+    return int((DEFAULT_CHECKPOINT_SECONDS if seconds is None else seconds) * 1000)
 
 
 def _reused(run_id: str) -> RefusedError:

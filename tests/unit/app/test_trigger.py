@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,14 @@ from ductor.adapters.local.system import SystemIds
 from ductor.adapters.local.table import SqliteTable
 from ductor.adapters.local.unit import SqliteUnit
 from ductor.app.admission import Label, TriggerRequest
+from ductor.app.checkpoints import Reached
 from ductor.app.headers import HEAD, run_pk, shard
 from ductor.app.trigger import START_WAKE_MS, Triggered
-from ductor.model.enums import RunStatus
+from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import ErrorCode
 from ductor.model.intent import IntentKind
-from ductor.model.payload import MAX_INPUT_BYTES, BlobRef
+from ductor.model.payload import MAX_INPUT_BYTES, BlobRef, Inline
+from ductor.model.run import NodeState, RunState
 from ductor.ports import Outgoing, QueueName, UnavailableError
 from ductor.testing.memory import MemoryQueue, VirtualClock
 
@@ -279,9 +281,76 @@ class TestInputSchema:
 
 
 class TestCheckpoints:
+    DOCUMENT: dict[str, Any] = {
+        "family_slug": "sync",
+        "steps": [
+            {"ref": "answer", "type": "action", "action": "core.echo"},
+            {"ref": "rest", "type": "wait", "args": {"duration": "1h"}},
+        ],
+        "edges": [{"source_ref": "answer", "target_ref": "rest"}],
+        "checkpoints": [{"name": "answered", "step_ref": "answer", "response": True}],
+    }
+    TEMPLATE = {"got": "${{ STEPS.answer.output.x }}", "for": "${{ TRIGGER.payload.name }}"}
+
+    def run(self, change: Callable[[RunState], None], after_ms: int, **point: Any) -> Triggered:
+        """Trigger and wait; the run changes when so much virtual time has passed."""
+
+        def wait(milliseconds: int) -> None:
+            world.clock.advance(milliseconds)
+            if not changed and world.clock.now_ms() >= begin + after_ms:
+                (intent,) = world.sent()
+                state = world.header(intent.run_id)
+                change(state)
+                world.store(state)
+                changed.append(True)
+
+        world = World(wait=wait)
+        changed: list[bool] = []
+        checkpoint = {**self.DOCUMENT["checkpoints"][0], **point}
+        published = world.published({**self.DOCUMENT, "checkpoints": [checkpoint]})
+        begin = world.clock.now_ms()
+        done = trigger(world, published, wait_for_checkpoint=True, input={"name": "Ada"})
+        self.took = world.clock.now_ms() - begin
+        return done
+
+    def reach(self, state: RunState) -> None:
+        state.status = RunStatus.RUNNING
+        state.checkpoints = {"answered": 1}
+        state.root.nodes["answer"] = NodeState(status=NodeStatus.COMPLETED, output=Inline({"x": 1}))
+
+    def test_the_steps_output_answers(self) -> None:
+        done = self.run(self.reach, 1_000)
+        assert done.checkpoint == Reached(RunStatus.RUNNING, True, {"x": 1})
+        assert 1_000 <= self.took <= 1_300
+
+    def test_the_checkpoints_own_output_is_rendered(self) -> None:
+        done = self.run(self.reach, 0, output=self.TEMPLATE)
+        assert done.checkpoint is not None
+        assert done.checkpoint.output == {"got": 1, "for": "Ada"}
+
+    def test_an_output_that_cannot_be_rendered_says_why(self) -> None:
+        done = self.run(self.reach, 0, output="${{ STEPS.answer.output.missing }}")
+        assert done.checkpoint is not None
+        assert done.checkpoint.reached
+        assert done.checkpoint.error is not None
+        assert done.checkpoint.error.code == "EXPRESSION_ERROR"
+
+    def test_a_run_that_ends_first_answers_with_its_end(self) -> None:
+        def fail(state: RunState) -> None:
+            state.status = RunStatus.FAILED
+
+        done = self.run(fail, 500)
+        assert (done.status, done.checkpoint) == (RunStatus.FAILED, Reached(RunStatus.FAILED, False))
+
+    def test_when_time_is_up_the_run_goes_on(self) -> None:
+        done = self.run(self.reach, 60_000)
+        assert (done.status, done.checkpoint) == (RunStatus.RUNNING, Reached(RunStatus.RUNNING, False))
+        assert self.took == 20_000
+
     def test_waiting_needs_a_response_checkpoint(self, world: World, published: str) -> None:
         with refused(ErrorCode.INVALID_ARGUMENT, "CHECKPOINT_REQUIRED", field="wait_for_checkpoint"):
             trigger(world, published, wait_for_checkpoint=True)
+        assert world.sent() == []
 
     @pytest.mark.parametrize("seconds", [-1, 25.1, 1e308])
     def test_the_time_to_wait_is_bounded(self, world: World, published: str, seconds: float) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ductor.app.access import Caller
+from ductor.app.checkpoints import Pause, pause
 from ductor.app.control import Controls
 from ductor.app.definitions import Definitions
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
@@ -68,6 +69,7 @@ class World:
         intents: Queue | None = None,
         unit: Unit | None = None,
         ids: Ids | None = None,
+        wait: Pause = pause,
     ) -> None:
         self.clock = VirtualClock()
         self.ids: Ids = ids or SeededIds(1, self.clock)
@@ -86,6 +88,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             library=self.library,
+            wait=wait,
         )
         self.controls = Controls(table=self.table, intents=self.intents, clock=self.clock, ids=self.ids)
         self.runs = Runs(table=self.table, payloads=self.payloads, library=self.library, tenants=self.tenants)

@@ -6,9 +6,9 @@ No fault ever repeats a value: args may hold what nobody should read in a log.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ductor.model.json import JSON, encode
@@ -49,7 +49,7 @@ def check(model: type[BaseModel], args: Mapping[str, JSON]) -> list[Fault]:
 
 def described(refused: ValidationError) -> str:
     """The faults of a validation in one line, without the values that pydantic's own text would show."""
-    return "; ".join(f"{_path(error)}: {error['msg']}".removeprefix(": ") for error in _errors(refused))
+    return "; ".join(f"{_path(error)}: {_message(error)}".removeprefix(": ") for error in _errors(refused))
 
 
 def has_template(value: object) -> bool:
@@ -71,20 +71,27 @@ def _unknown_fields(model: type[BaseModel], args: Mapping[str, JSON]) -> list[Fa
     """What pydantic ignores by default would be a misspelt field that nobody notices."""
     if model.model_config.get("extra") is not None or model.__pydantic_root_model__:
         return []
-    known = set(model.model_fields)
-    for field in model.model_fields.values():
-        known.update(_aliases(field.alias), _aliases(field.validation_alias))
-    shown = ", ".join(sorted(model.model_fields)) or "none"
-    return [(str(name), f"is not a field of this action; its fields: {shown}") for name in args if name not in known]
+    accepted = _accepted(model)
+    shown = ", ".join(sorted(accepted)) or "none"
+    return [(str(name), f"is not a field of this action; its fields: {shown}") for name in args if name not in accepted]
 
 
-def _aliases(alias: Any) -> list[str]:
+def _accepted(model: type[BaseModel]) -> set[str]:
+    """The names under which the model takes its fields."""
+    config = model.model_config
+    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    accepted: set[str] = set()
+    for name, field in model.model_fields.items():
+        aliases = _aliases(field.validation_alias)
+        accepted.update(aliases, [name] if by_name or not aliases else [])
+    return accepted
+
+
+def _aliases(alias: str | AliasPath | AliasChoices | None) -> list[str]:
     if alias is None:
         return []
-    if isinstance(alias, str):
-        return [alias]
-    choices = getattr(alias, "choices", [alias])
-    return [str(one if isinstance(one, str) else one.path[0]) for one in choices]
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return [one if isinstance(one, str) else str(one.path[0]) for one in choices]
 
 
 def _errors(refused: ValidationError) -> list[ErrorDetails]:
@@ -100,7 +107,7 @@ def _message(error: ErrorDetails) -> str:
         return "is required"
     if error["type"] == "extra_forbidden":
         return "is not a field of this action"
-    text = error["msg"]
+    text = error["msg"].removeprefix("Value error, ")
     return text[:1].lower() + text[1:]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from ductor.actions.action import Action
 from ductor.actions.context import ActionContext
@@ -29,7 +29,7 @@ def echo(args: dict[str, JSON], ctx: ActionContext) -> dict[str, JSON]:
 class FailArgs(BaseModel):
     """`fail_first_n`: attempts up to this number fail, later ones succeed; None: all fail."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(strict=True)
 
     code: str = Field(default="FAILED", min_length=1, max_length=128)
     message: str = "failed on demand"
@@ -47,7 +47,7 @@ def fail(args: FailArgs, ctx: ActionContext) -> dict[str, JSON]:
 class SleepArgs(BaseModel):
     """How long: as a text (`2s`, `PT2S`) or in milliseconds, exactly one of the two."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(strict=True)
 
     duration: str | None = None
     duration_ms: int | None = Field(default=None, ge=0, le=MAX_SLEEP_MS)
@@ -64,6 +64,9 @@ class _Sleep:
 
     def __init__(self, parse_duration: DurationParser | None) -> None:
         self._parse_duration = parse_duration
+        self.args_model = create_model(
+            "SleepArgs", __base__=SleepArgs, duration=(Annotated[str | None, AfterValidator(self._checked)], None)
+        )
 
     def __call__(self, args: SleepArgs, ctx: ActionContext) -> dict[str, JSON]:
         total = self._milliseconds(args)
@@ -78,12 +81,19 @@ class _Sleep:
         return {"slept_ms": total}
 
     def _milliseconds(self, args: SleepArgs) -> int:
-        if args.duration is None:
-            return args.duration_ms or 0
-        parsed = None if self._parse_duration is None else self._parse_duration(args.duration)
-        if parsed is None or parsed > MAX_SLEEP_MS:
-            message = f"duration: must be a duration like 2s, 250ms or PT2S of at most {MAX_SLEEP_MS // 60_000} minutes"
-            raise ActionError("ACTION_ARGS_INVALID", message, retryable=False)
+        return (args.duration_ms or 0) if args.duration is None else self._parsed(args.duration)
+
+    def _checked(self, duration: str | None) -> str | None:
+        if duration is not None:
+            self._parsed(duration)
+        return duration
+
+    def _parsed(self, duration: str) -> int:
+        parsed = None if self._parse_duration is None else self._parse_duration(duration)
+        if parsed is None:
+            raise ValueError("must be a duration like 2s, 250ms or PT2S")
+        if parsed > MAX_SLEEP_MS:
+            raise ValueError(f"must be at most {MAX_SLEEP_MS // 60_000} minutes; a wait step waits longer")
         return parsed
 
 
@@ -95,6 +105,7 @@ def _already_slept(reported: JSON, total: int) -> int:
 
 def actions(parse_duration: DurationParser | None) -> tuple[Action, ...]:
     """The actions of this module."""
+    sleep = _Sleep(parse_duration)
     return (
         Action(name="core.echo", function=echo, blocking=False, description="Returns its args."),
         Action(
@@ -106,8 +117,8 @@ def actions(parse_duration: DurationParser | None) -> tuple[Action, ...]:
         ),
         Action(
             name="core.sleep",
-            function=_Sleep(parse_duration),
-            args_model=SleepArgs,
+            function=sleep,
+            args_model=sleep.args_model,
             timeout_ms=MAX_SLEEP_MS + 60_000,
             description="Sleeps in the worker; a wait step is the durable way to wait.",
         ),

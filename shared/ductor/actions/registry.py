@@ -9,11 +9,13 @@ from importlib import metadata
 from typing import Final, TypeVar
 
 from ductor.actions import arguments, core
+from ductor.actions import http as http_request
 from ductor.actions.action import Action, ActionFunction, define, origin
 from ductor.actions.errors import ActionLoadError
+from ductor.actions.http import HttpSettings
 from ductor.model.json import JSON
 
-__all__ = ["Action", "ActionRegistry", "action", "default_registry", "define"]
+__all__ = ["Action", "ActionRegistry", "HttpSettings", "action", "default_registry", "define"]
 
 ENTRY_POINTS: Final = "ductor.actions"
 """The entry point group: each entry names a module (or something in one) whose import declares actions."""
@@ -97,14 +99,17 @@ def action(
 
 
 def default_registry(
-    modules: Sequence[str] = (), *, parse_duration: Callable[[str], int | None] | None = None
+    modules: Sequence[str] = (),
+    *,
+    http: HttpSettings = HttpSettings(),  # noqa: B008 - frozen
+    parse_duration: Callable[[str], int | None] | None = None,
 ) -> ActionRegistry:
     """The built-in actions, those of installed packages (entry points) and of `modules`, which are imported.
 
     `parse_duration` (text to ms, None for no duration) gives core.sleep its text form; without it only milliseconds
     are accepted. Raises ActionLoadError naming the module that cannot be imported or the name taken twice.
     """
-    registry = ActionRegistry(core.actions(parse_duration))
+    registry = ActionRegistry((*core.actions(parse_duration), http_request.action(http)))
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         _load(f"entry point {entry.name!r} ({entry.value})", entry.load)
     for module in modules:

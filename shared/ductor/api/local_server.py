@@ -1,4 +1,4 @@
-"""The API over plain HTTP: what API Gateway does in front of the Lambda, done by uvicorn in front of the same handler.
+"""The API over plain HTTP: what API Gateway does in front of the Lambda, done by an ASGI server in front of the same handler.
 
 Each request becomes an HTTP API event (payload format 2.0), runs on a small pool of threads, and its response becomes
 bytes again. Knows no route.
@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-import uvicorn
-
 from ductor.api.app import Handler
 from ductor.api.json_reader import MAX_BODY_BYTES
 
@@ -26,29 +24,13 @@ Send = Callable[[Message], Awaitable[None]]
 THREADS: Final = 16
 """Requests served at once. They mostly wait for the disk, so this may be well above the number of cores."""
 
-_KEEP_ALIVE_SECONDS: Final = 75
-_SHUTDOWN_SECONDS: Final = 10
-
-
-def _nothing() -> None:
-    """What happens at start and stop when nobody asks for more."""
-
 
 class LocalGateway:
-    """An ASGI application around a handler. `on_start` and `on_stop` run in the server's life cycle, once each."""
+    """An ASGI application around a handler. At the server's shutdown it waits for the requests it has begun."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        *,
-        threads: int = THREADS,
-        on_start: Callable[[], None] = _nothing,
-        on_stop: Callable[[], None] = _nothing,
-    ) -> None:
+    def __init__(self, handler: Handler, threads: int = THREADS) -> None:
         self._handler = handler
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="api")
-        self._on_start = on_start
-        self._on_stop = on_stop
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -57,15 +39,12 @@ class LocalGateway:
             await self._http(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                await loop.run_in_executor(None, self._on_start)
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
-                await loop.run_in_executor(None, self._on_stop)
-                self._pool.shutdown(wait=True)
+                await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -168,22 +147,3 @@ def _headers(response: dict[str, Any], data: bytes) -> list[tuple[bytes, bytes]]
     found += [(b"set-cookie", cookie.encode("latin-1")) for cookie in response.get("cookies") or ()]
     found.append((b"content-length", str(len(data)).encode()))
     return found
-
-
-def local_server(gateway: LocalGateway, host: str, port: int) -> uvicorn.Server:
-    """A server that is ready to `run()`; port 0 takes any free one. Handles SIGINT and SIGTERM in the main thread."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            gateway,
-            host=host,
-            port=port,
-            http="httptools",
-            ws="none",
-            lifespan="on",
-            access_log=False,
-            server_header=False,
-            log_level="warning",
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        )
-    )

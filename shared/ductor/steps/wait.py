@@ -65,7 +65,8 @@ def validate(step: Step, scope: Scope) -> Iterator[Violation]:
         found = f"found {' and '.join(given)}" if given else "found none"
         yield fault(step, CODE, f"give exactly one of {', '.join(FIELDS)}; {found}")
     if args.duration is not None and (problem := duration_problem(args.duration)):
-        yield fault(step, CODE, problem, "duration")
+        hint = "; a computed one goes into duration_expr" if "${{" in args.duration else ""
+        yield fault(step, CODE, f"{problem}{hint}", "duration")
     if args.until is not None and parse_instant(args.until) is None:
         yield fault(step, CODE, "write an RFC 3339 instant with an offset, like 2030-01-31T09:00:00Z", "until")
     for name in ("duration_expr", "until_expr"):

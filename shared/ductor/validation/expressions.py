@@ -16,7 +16,7 @@ from ductor.steps.reading import clipped, joined, nearest
 from ductor.steps.registry import STEP_SPECS
 from ductor.steps.spec import COMMON_ROOTS, Expression, ExpressionKind
 from ductor.validation.found import Found
-from ductor.validation.view import Json, View
+from ductor.validation.view import Json, View, objects
 
 MAX_EXPRESSIONS: Final = 20_000
 """Expressions looked at per definition: compiling takes some 20 µs each."""
@@ -63,13 +63,13 @@ class Checker:
 
     def _document(self, document: Json) -> None:
         self._template("output", document.get("output"), COMMON_ROOTS, -1)
-        for index, trigger in enumerate(document.get("triggers", ())):
+        for index, trigger in enumerate(objects(document.get("triggers"))):
             at = f"triggers[{index}]"
             self._cel(at, trigger.get("condition"), ExpressionKind.CONDITION, _EVENT)
             for name in ("input", "correlation_labels"):
                 self._template(f"{at}.{name}", trigger.get(name), _EVENT, 0)
-        for index, checkpoint in enumerate(document.get("checkpoints", ())):
-            step = self._view.refs.get(checkpoint.get("step_ref"))
+        for index, checkpoint in enumerate(objects(document.get("checkpoints"))):
+            step = self._view.refs.get(str(checkpoint.get("step_ref")))
             above = -1 if step is None else self._above[step] | 1 << step
             self._template(f"checkpoints[{index}].output", checkpoint.get("output"), COMMON_ROOTS, above)
         for name, hook in document.get("hooks", {}).items():
@@ -106,6 +106,9 @@ class Checker:
         if self._left <= 0 or self._found.full:
             if self._left == 0:
                 self._found.fault("", "CEL_TOO_COMPLEX", f"holds more than {MAX_EXPRESSIONS} expressions; split it")
+            return
+        if source.lstrip().startswith(_OPEN):
+            self._found.fault(field, "CEL_SYNTAX", "this field is CEL already; write it without ${{ }}")
             return
         analysis = analyse(source, expect_bool=condition)
         for problem in analysis.problems:

@@ -15,7 +15,7 @@ from ductor.steps.reading import clipped, nearest
 from ductor.validation.context import Context, Standing
 from ductor.validation.document import is_declaration, lifted_policy
 from ductor.validation.found import Found
-from ductor.validation.view import Json, View
+from ductor.validation.view import Json, View, objects
 
 RESERVED: Final = "ductor."
 """The namespace of visibility attributes that only the runtime writes (durable runs: Correlate a run tree)."""
@@ -30,8 +30,8 @@ def check_fields(view: View, context: Context, found: Found) -> None:
     document = view.document
     _environment(document.get("environment"), context, found)
     _variables(document.get("variables", {}), found)
-    _triggers(document.get("triggers", ()), found)
-    _checkpoints(document.get("checkpoints", ()), view, found)
+    _triggers(objects(document.get("triggers")), found)
+    _checkpoints(objects(document.get("checkpoints")), view, found)
     for name, hook in document.get("hooks", {}).items():
         _action(f"hooks.{name}", hook.get("action"), hook.get("args"), view, found)
         _connection(f"hooks.{name}", hook.get("connection_ref", ""), "direct", context, found)

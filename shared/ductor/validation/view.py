@@ -31,7 +31,7 @@ class View:
     def __init__(self, document: Json, catalog: Catalog) -> None:
         self.document = document
         self.catalog = catalog
-        raw = _dicts(document.get("steps"))
+        raw = objects(document.get("steps"))
         labels = [step_label(step, index) for index, step in enumerate(raw)]
         self.refs: dict[str, int] = {}
         for index, label in enumerate(labels):
@@ -39,7 +39,7 @@ class View:
         self.raw_steps = raw
         self.labels = labels
         self.steps: tuple[Step | None, ...] = tuple(map(_step, labels, raw))
-        self.edges = tuple(_edges(_dicts(document.get("edges"))))
+        self.edges = tuple(_edges(objects(document.get("edges"))))
         self.out: list[list[EdgeAt]] = [[] for _ in raw]
         self.into: list[list[EdgeAt]] = [[] for _ in raw]
         for at in self.edges:
@@ -60,7 +60,8 @@ class View:
         return None if step is None else step.type
 
 
-def _dicts(items: JSON) -> list[Json]:
+def objects(items: JSON) -> list[Json]:
+    """The objects of what should be a list of them."""
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
@@ -87,7 +88,7 @@ def _step(label: str, raw: Json) -> Step | None:
 def _compensation(raw: Any) -> Compensation | None:
     if not isinstance(raw, dict):
         return None
-    groups = {name: tuple(map(_target, _dicts(raw.get(name)))) for name in ("on_failure", "on_cancel", "finally")}
+    groups = {name: tuple(map(_target, objects(raw.get(name)))) for name in ("on_failure", "on_cancel", "finally")}
     return Compensation(groups["on_failure"], groups["on_cancel"], groups["finally"])
 
 

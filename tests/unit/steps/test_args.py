@@ -120,6 +120,11 @@ def test_waits_that_do_not_fit_are_named(args: dict[str, Any], fields: set[str])
     assert _faults(StepType.WAIT, args) == fields
 
 
+def test_a_templated_duration_is_led_to_the_expression_field() -> None:
+    step = Step(ref="s", type=StepType.WAIT, args={"duration": "${{ VARS.delay }}"})
+    assert "duration_expr" in next(STEP_SPECS[StepType.WAIT].validate(step, Alone())).message
+
+
 def test_a_misspelt_arg_names_the_nearest_one() -> None:
     step = Step(ref="s", type=StepType.WAIT, args={"durration": "1s"})
     assert "'duration'" in next(STEP_SPECS[StepType.WAIT].validate(step, Alone())).message

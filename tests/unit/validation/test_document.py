@@ -174,6 +174,12 @@ def test_an_unknown_field_names_the_nearest_one() -> None:
     assert "'retry_max_attempts'" in message
 
 
+def test_a_condition_that_is_written_as_a_template_is_told_to_drop_the_braces() -> None:
+    violations = found(doc(echo(condition="${{ TRIGGER.payload.ok }}")))
+    assert [(item.field, item.code) for item in violations] == [("a.condition", "CEL_SYNTAX")]
+    assert "without ${{ }}" in violations[0].message
+
+
 def test_everything_wrong_is_said_at_once() -> None:
     document = doc(
         echo("a", condition="1 +", retry_max_attempts=0, colour="red"),

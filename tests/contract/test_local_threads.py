@@ -256,3 +256,50 @@ def test_uuids_of_many_threads_are_distinct_version_7_and_in_order_per_thread() 
     everything = {uuid for series in made for uuid in series}
     assert len(everything) == 8000
     assert all(uuid[14] == "7" and uuid[19] in "89ab" and len(uuid) == 36 for uuid in everything)
+
+
+def test_threads_that_wait_share_one_commit_and_a_failed_one_undoes_only_itself(database: Database) -> None:
+    table, unit = SqliteTable(database), SqliteUnit(database)
+    commits: list[str] = []
+    database.writer().set_trace_callback(lambda text: commits.append(text) if text == "COMMIT" else None)
+
+    def work(number: int) -> None:
+        for turn in range(ROUNDS):
+            try:
+                with unit.batch():
+                    table.write([Put(Item(pk=f"t{number}", sk=f"{turn:03d}"))])
+                    if turn % 5 == 4:
+                        raise ValueError("undo this one")
+            except ValueError:
+                continue
+
+    on_threads(work)
+    stored = [len(table.query(f"t{number}").items) for number in range(THREADS)]
+    assert stored == [ROUNDS - ROUNDS // 5] * THREADS
+    assert len(commits) < THREADS * ROUNDS
+
+
+def test_a_close_commits_what_waits_for_the_next_thread(tmp_path: Path) -> None:
+    database = Database(tmp_path / "d.db")
+    table = SqliteTable(database)
+    began, closing = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with SqliteUnit(database).batch():
+            table.write([Put(Item(pk="p", sk="a"))])
+            began.set()
+            closing.wait(DEADLINE_S)
+            deadline = time.monotonic() + DEADLINE_S
+            while not database.contended and time.monotonic() < deadline:
+                threading.Event().wait(0.001)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    began.wait(DEADLINE_S)
+    closer = threading.Thread(target=database.close)
+    closer.start()
+    closing.set()
+    writer.join(DEADLINE_S)
+    closer.join(DEADLINE_S)
+    assert not writer.is_alive()
+    assert SqliteTable(Database(tmp_path / "d.db")).get("p", "a") is not None

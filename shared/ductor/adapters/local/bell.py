@@ -16,7 +16,7 @@ class MessageBell:
         self._queues = queues
 
     def wait(self, wait_ms: int) -> None:
-        """Return when a message can be delivered, or somewhat after the next one should be; at latest after `wait_ms`."""
+        """Return when a message can be delivered, or when one may have become visible; at latest after `wait_ms`."""
         left = wait_ms
         while left > 0:
             seen = self._signal.count

@@ -23,6 +23,9 @@ from ductor.ports import UnavailableError
 _T = TypeVar("_T")
 
 BUSY_TIMEOUT_MS: Final = 10_000
+MAX_CHAIN: Final = 16
+"""How many threads' transactions one commit may carry, so that none waits long for the others."""
+
 _CACHE_KIB: Final = 16_384
 _CHECKPOINT_PAGES: Final = 4_000
 _WAL_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -51,7 +54,8 @@ class _Local(threading.local):
 class Database:
     """One data file. Threads share one writing connection, in turn, and read on connections of their own.
 
-    One writing connection, because SQLite drops a connection's whole page cache when another one has written.
+    One writing connection, because SQLite drops a connection's whole page cache when another one has written. Threads
+    that wait for their turn join the transaction of the one before them, so that one forced write serves them all.
     Several processes may open the same file; their writes wait for each other up to `busy_timeout_ms`.
     """
 
@@ -65,6 +69,7 @@ class Database:
         self._touched: dict[str, int] = {}
         self._readers: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         self._broken: UnavailableError | None = None
+        self._chain: list[_Ticket] = []
         self._closed = False
         self._reading = _Reading(self)
         self._joined = _Joined(self)
@@ -98,6 +103,11 @@ class Database:
         """Whether this thread is inside a transaction of its own."""
         return self._local.writes
 
+    @property
+    def contended(self) -> bool:
+        """Whether a thread waits for its turn to write."""
+        return self._lock.waiting > 0
+
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """A connection that sees the latest commit, or this thread's own transaction when it is inside one."""
         return self._joined if self._local.writes else self._reading
@@ -130,6 +140,9 @@ class Database:
     def close(self) -> None:
         """Close every connection once no write is under way. Whatever is called later raises UnavailableError."""
         self._lock.acquire()
+        while self._chain:
+            self._commit_chain(True)
+            self._lock.acquire()
         try:
             self._closed = True
             for reader in list(self._readers):
@@ -155,34 +168,89 @@ class Database:
         return self._writer
 
     def begin(self, durable: bool) -> sqlite3.Connection:
-        """Wait for this thread's turn and start a transaction."""
+        """Wait for this thread's turn and start a transaction, or join the one that the last thread left open."""
         self._lock.acquire()
         try:
-            if not durable:
-                self._writer.execute("PRAGMA synchronous = NORMAL")
-            self._writer.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._lock.release()
+            if self._chain:
+                self._writer.execute("SAVEPOINT link")
+            else:
+                if not durable:
+                    self._writer.execute("PRAGMA synchronous = NORMAL")
+                self._writer.execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            self._settle(error, durable)
             raise
         self._local.writes = True
         return self._writer
 
     def end(self, commit: bool, durable: bool) -> None:
-        """Commit or roll back, pass the turn on, then wake the waiters. Raises sqlite3.Error, UnavailableError."""
-        broken, touched = self._broken, self._touched
+        """Commit or roll back, pass the turn on, then wake the waiters. Raises sqlite3.Error, UnavailableError.
+
+        While other threads wait for their turn the commit is left to the last of them: one forced write for all.
+        This thread returns only when that has happened.
+        """
+        self._local.writes = False
+        broken = self._broken
+        if broken is not None:
+            self._settle(broken, durable)
+            if commit:
+                raise UnavailableError(str(broken)) from broken
+            return
+        if not commit:
+            self._undo_link(durable)
+            return
+        ticket = _Ticket()
         try:
-            if commit and broken is None:
-                self._writer.execute("COMMIT")
-        finally:
-            self._broken, self._touched = None, {}
-            self._local.writes = False
-            self._reset(durable)
+            if self._chain:
+                self._writer.execute("RELEASE link")
+        except sqlite3.Error as error:
+            self._settle(error, durable)
+            raise
+        self._chain.append(ticket)
+        if durable and len(self._chain) < MAX_CHAIN and self.contended:
             self._lock.release()
-        if commit and broken is not None:
-            raise UnavailableError(str(broken)) from broken
-        if commit:
+            ticket.wait()
+        else:
+            self._commit_chain(durable)
+        ticket.check()
+
+    def _commit_chain(self, durable: bool) -> None:
+        """Commit what this and earlier threads have done, tell them, and pass the turn on."""
+        failure: Exception | None = None
+        try:
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            failure = error
+        touched = self._touched
+        self._settle(failure, durable)
+        if failure is None:
             for name, count in touched.items():
                 self.signal(name).notify(count)
+
+    def _undo_link(self, durable: bool) -> None:
+        """Undo this thread's part; what earlier threads did commits now, as nobody may come after."""
+        if not self._chain:
+            self._settle(None, durable)
+            return
+        try:
+            self._writer.execute("ROLLBACK TO link")
+            self._writer.execute("RELEASE link")
+        except sqlite3.Error as error:
+            self._settle(error, durable)
+            return
+        self._commit_chain(durable)
+
+    def _settle(self, failure: BaseException | None, durable: bool) -> None:
+        """End the transaction, whatever is left of it, tell those who wait for it, and pass the turn on."""
+        self._broken, self._touched = None, {}
+        self._close_chain(failure)
+        self._reset(durable)
+        self._lock.release()
+
+    def _close_chain(self, failure: BaseException | None) -> None:
+        chain, self._chain = self._chain, []
+        for ticket in chain:
+            ticket.settle(failure)
 
     def _reset(self, durable: bool) -> None:
         with contextlib.suppress(sqlite3.Error):
@@ -209,6 +277,31 @@ class Database:
             reason = _REASONS.get(code & 0xFF, "failed")
             return UnavailableError(f"the data file {self.path} {reason} ({error})")
         return error
+
+
+class _Ticket:
+    """One thread's share of a commit that another thread may carry out."""
+
+    __slots__ = ("_done", "_failure")
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+        self._failure: BaseException | None = None
+
+    def settle(self, failure: BaseException | None) -> None:
+        """The commit has happened, or failed for everybody."""
+        self._failure = failure
+        self._done.set()
+
+    def wait(self) -> None:
+        self._done.wait()
+
+    def check(self) -> None:
+        """Raise what the commit failed with."""
+        if isinstance(self._failure, UnavailableError):
+            raise UnavailableError(str(self._failure)) from self._failure
+        if self._failure is not None:
+            raise self._failure
 
 
 class _Connection(sqlite3.Connection):

@@ -1,0 +1,33 @@
+"""The workflows that the benchmarks run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Document = dict[str, Any]
+
+
+def chain(length: int) -> Document:
+    """`length` no-op actions, one after the other."""
+    return {
+        "family_slug": f"chain_{length}",
+        "steps": [_step(f"s{index}") for index in range(length)],
+        "edges": [{"source_ref": f"s{index}", "target_ref": f"s{index + 1}"} for index in range(length - 1)],
+    }
+
+
+def fan_out(width: int) -> Document:
+    """`width` no-op actions at once between a first and a last."""
+    middle = [f"m{index}" for index in range(width)]
+    return {
+        "family_slug": f"fan_out_{width}",
+        "steps": [_step("first"), *(_step(ref) for ref in middle), _step("last")],
+        "edges": [
+            *({"source_ref": "first", "target_ref": ref} for ref in middle),
+            *({"source_ref": ref, "target_ref": "last"} for ref in middle),
+        ],
+    }
+
+
+def _step(ref: str) -> Document:
+    return {"ref": ref, "type": "action", "action": "core.echo", "args": {"n": 1}}

@@ -43,6 +43,7 @@ from ductor.app.trigger import Triggers
 from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.ports import QueueName, UnavailableError
 from ductor.steps.behaviours import BEHAVIOURS
+from ductor.steps.duration import parse_duration
 
 DEFAULT_WORKERS: Final = 16
 LEASE_MS: Final = 10_000
@@ -81,7 +82,7 @@ def action_catalog(settings: LocalSettings | None = None) -> ActionRegistry:
     """Every action of this installation: built in, from entry points, and from DUCTOR_ACTIONS. Raises StartError."""
     chosen = settings or LocalSettings()
     try:
-        return default_registry(chosen.action_modules, http=chosen.http)
+        return default_registry(chosen.action_modules, http=chosen.http, parse_duration=parse_duration)
     except ActionLoadError as error:
         raise StartError(str(error)) from error
 

@@ -81,7 +81,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _start(options: Options, url: str) -> LocalApp:
     from ductor.bootstrap import LocalSettings, StartError, local_app
+    from ductor.cli.modules import add_working_directory
 
+    add_working_directory()
     try:
         local = local_app(options.data, LocalSettings(url=url, workers=options.workers))
         local.start()

@@ -99,7 +99,9 @@ def print_schema() -> None:
 
 def _context() -> Context:
     from ductor.bootstrap import StartError, action_catalog
+    from ductor.cli.modules import add_working_directory
 
+    add_working_directory()
     try:
         return Context(catalog=action_catalog(), now=int(time.time() * 1000))
     except StartError as error:

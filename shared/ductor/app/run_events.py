@@ -10,18 +10,23 @@ import msgspec
 from ductor.app.history import Numbered
 from ductor.app.presenting import Presenter, is_large
 from ductor.app.views import AttemptView, AuditView, EventView
+from ductor.engine.context import rfc3339
 from ductor.model.attempt import Attempt
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
-from ductor.model.payload import BlobRef, Inline, Payload, RowRef
+from ductor.model.payload import NULL, BlobRef, Inline, Payload, RowRef
 from ductor.model.transition import NodeScheduled, OperatorAudited, RunEnded, Transition
 
 # Contexts and run outputs are shown where they belong; here they would repeat with every entry.
-_LEFT_OUT: Final = frozenset({"node", "context", "taken"})
+_LEFT_OUT: Final = frozenset({"node", "context", "taken", "check_at", "check_every"})
+_TIMES: Final = frozenset({"at", "deadline", "retry_at", "scheduled_at", "started_at", "heartbeat_at", "finished_at"})
 
 
 def transition_event(presenter: Presenter, entry: Numbered) -> EventView:
-    """One transition; `type` is its tag (`node_completed`), `data` its other fields with values redacted."""
+    """One transition; `type` is its tag (`node_completed`), `data` its other fields with values redacted.
+
+    Times in `data` are RFC 3339, None where the transition sets none.
+    """
     transition = entry.transition
     node = getattr(transition, "node", None)
     audit = isinstance(transition, OperatorAudited)
@@ -31,7 +36,7 @@ def transition_event(presenter: Presenter, entry: Numbered) -> EventView:
         kind="audit" if audit else "transition",
         type=_tag(transition),
         node=node,
-        data=dict(_data(presenter, transition, node or "")),
+        data=_with_times(dict(_data(presenter, transition, node or ""))),
     )
 
 
@@ -43,7 +48,7 @@ def attempt_event(seq: int, view: AttemptView, scheduled_at: int) -> EventView:
         kind="attempt",
         type=f"attempt_{view.status}",
         node=view.node,
-        data=msgspec.to_builtins(view),
+        data=_with_times(msgspec.to_builtins(view)),
     )
 
 
@@ -83,7 +88,7 @@ def attempt_view(presenter: Presenter, attempt: Attempt, scheduled_at: int = 0) 
         cancel_requested=attempt.cancel_requested,
         input=presenter.payload(node, task.input),
         input_large=is_large(task.input),
-        output=presenter.payload(node, attempt.output),
+        output=None if attempt.output == NULL else presenter.payload(node, attempt.output),
         output_large=is_large(attempt.output),
         error=presenter.error(node, attempt.error),
     )
@@ -113,9 +118,15 @@ def _data(presenter: Presenter, transition: Transition, node: str) -> Iterator[t
             yield field, msgspec.to_builtins(value)
 
 
+def _with_times(data: dict[str, JSON]) -> dict[str, JSON]:
+    for field in _TIMES & data.keys():
+        data[field] = rfc3339(data[field]) if data[field] else None
+    return data
+
+
 def _payload(presenter: Presenter, node: str, field: str, payload: Payload) -> Iterator[tuple[str, JSON]]:
     """A null is left out; what is over 8 KB is told by its size only."""
-    if payload == Inline(None):
+    if payload == NULL:
         return
     if is_large(payload):
         assert not isinstance(payload, Inline)

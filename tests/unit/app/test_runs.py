@@ -249,7 +249,10 @@ class TestHistory:
         ]
         attempt = events[2]
         assert (attempt.at, attempt.node, attempt.data["input"]) == (1_500, "shown", {"in": 1})
+        assert attempt.data["started_at"] == "1970-01-01T00:00:01.500Z"
+        assert attempt.data["output"] is None
         assert events[3].data["error"]["code"] == "BOOM"
+        assert events[3].data["retry_at"] == "1970-01-01T00:00:02.000Z"
 
     def test_values_in_events_are_redacted(self, world: World, run_id: str) -> None:
         claim(world, run_id, "hashed", 1, started_at=1, output=Inline("secret"), heartbeat_details={"at": "secret"})

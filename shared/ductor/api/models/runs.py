@@ -47,6 +47,23 @@ class TriggerAnswer(AnswerModel):
     metadata: Metadata
 
 
+class Failure(AnswerModel):
+    """Why a run, node or attempt failed."""
+
+    code: str
+    message: str
+    retryable: bool
+    details: Any
+
+
+class CheckpointAnswer(TriggerAnswer):
+    """The answer to `wait_for_checkpoint`. The error says why the output could not be rendered."""
+
+    checkpoint_reached: bool
+    response_group_output: Any
+    response_group_error: Failure | None
+
+
 class ControlAnswer(AnswerModel):
     """The intent is durable; the run changes on the coordinator's next tick."""
 
@@ -76,15 +93,6 @@ class Stalled(AnswerModel):
 
     reason: str
     since: When
-
-
-class Failure(AnswerModel):
-    """Why a run, node or attempt failed."""
-
-    code: str
-    message: str
-    retryable: bool
-    details: Any
 
 
 class RunSummary(AnswerModel):

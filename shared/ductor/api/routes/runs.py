@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import Final
 
 from ductor.api.call import Call
-from ductor.api.models.runs import ControlAnswer, ControlBody, TriggerAnswer, TriggerBody
+from ductor.api.models.runs import (
+    CheckpointAnswer,
+    ControlAnswer,
+    ControlBody,
+    Failure,
+    TriggerAnswer,
+    TriggerBody,
+)
 from ductor.api.routing import Route
 from ductor.app.admission import Label, TriggerRequest
 from ductor.app.control import OPERATIONS, Controls
@@ -49,7 +56,18 @@ class RunRoutes:
             checkpoint_timeout_seconds=body.checkpoint_timeout_seconds,
         )
         started = self._triggers.trigger(call.caller, call.ids["definition_id"], request)
-        return TriggerAnswer(run_id=started.run_id, status=started.status.value, metadata=call.metadata())
+        plain = TriggerAnswer(run_id=started.run_id, status=started.status.value, metadata=call.metadata())
+        reached = started.checkpoint
+        if reached is None:
+            return plain
+        return CheckpointAnswer(
+            run_id=plain.run_id,
+            status=plain.status,
+            metadata=plain.metadata,
+            checkpoint_reached=reached.reached,
+            response_group_output=reached.output,
+            response_group_error=Failure.model_validate(reached.error) if reached.error else None,
+        )
 
     def _control(self, operation: str) -> Route:
         return Route(

@@ -1,6 +1,6 @@
-"""The API over plain HTTP: what API Gateway does in front of the Lambda, done by an ASGI server in front of the same handler.
+"""The API over plain HTTP: what API Gateway does in front of the Lambda, done in front of the same handler.
 
-Each request becomes an HTTP API event (payload format 2.0), runs on a small pool of threads, and its response becomes
+Each request of an ASGI server becomes an HTTP API event (payload format 2.0), runs on a small pool of threads, and its response becomes
 bytes again. Knows no route.
 """
 

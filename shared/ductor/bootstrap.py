@@ -158,7 +158,12 @@ class LocalApp:
             unit=unit,
             faults=faults,
         )
-        worker = Worker(doors, WorkerSettings(name=f"local-{os.getpid()}-{ids.token(4)}", lease_ms=LEASE_MS))
+        if self._presence.alone:
+            intents.release()
+            steps.release()
+        sole_since = clock.now_ms() if self._presence.alone else 0
+        name = f"local-{os.getpid()}-{ids.token(4)}"
+        worker = Worker(doors, WorkerSettings(name=name, lease_ms=LEASE_MS, sole_since=sole_since))
         threads = self._settings.workers or DEFAULT_WORKERS
         self._loops = {
             "engine": EngineLoop(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
-import threading
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
@@ -82,35 +80,3 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
     """What the operating system answers, each address once, in its order of preference."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
-async def resolve(resolver: Resolver, host: str, port: int) -> Sequence[str]:
-    """`resolver` in a thread of its own: nothing can interrupt a name service, but nobody must wait for it either."""
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Sequence[str]] = loop.create_future()
-
-    def look_up() -> None:
-        try:
-            found: Sequence[str] | OSError = resolver(host, port)
-        except OSError as fault:
-            found = fault
-        except UnicodeError as fault:
-            # Labels over 63 characters fail in the codec, before any look-up.
-            found = OSError(str(fault))
-        try:
-            loop.call_soon_threadsafe(_settle, answer, found)
-        except RuntimeError:
-            # The loop was closed: the time was up before the answer came.
-            return
-
-    threading.Thread(target=look_up, name="resolve", daemon=True).start()
-    return await answer
-
-
-def _settle(answer: asyncio.Future[Sequence[str]], found: Sequence[str] | OSError) -> None:
-    if answer.done():
-        return
-    if isinstance(found, OSError):
-        answer.set_exception(found)
-    else:
-        answer.set_result(found)

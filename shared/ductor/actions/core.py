@@ -89,7 +89,9 @@ class _Sleep:
         return duration
 
     def _parsed(self, duration: str) -> int:
-        parsed = None if self._parse_duration is None else self._parse_duration(duration)
+        if self._parse_duration is None:
+            raise ValueError("this installation reads no texts here; give duration_ms")
+        parsed = self._parse_duration(duration)
         if parsed is None:
             raise ValueError("must be a duration like 2s, 250ms or PT2S")
         if parsed > MAX_SLEEP_MS:

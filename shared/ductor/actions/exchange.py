@@ -5,22 +5,27 @@ Never uses proxies or cookies, and never keeps a connection for a later exchange
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
+import threading
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ductor.actions.addresses import AddressForbiddenError, AddressRules, Resolver, resolve
-from ductor.actions.errors import ActionError
+from ductor.actions.addresses import AddressForbiddenError, AddressRules, Resolver
+from ductor.actions.context import ActionContext
+from ductor.actions.errors import ActionError, AttemptCancelledError
 
 if TYPE_CHECKING:
     import httpx
 
 MAX_REDIRECTS: Final = 5
 MAX_URL: Final = 8_192
+_POLL_SECONDS: Final = 0.1
+_POLLS_PER_BEAT: Final = 10
 _CONNECT_SECONDS: Final = 10.0
 _MAX_ADDRESSES: Final = 4
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -150,6 +155,72 @@ class Exchange(msgspec.Struct, frozen=True):
             if len(content) > self.max_body_bytes:
                 return bytes(content[: self.max_body_bytes]), True
         return bytes(content), False
+
+
+def perform(exchange: Exchange, request: Request, ctx: ActionContext) -> Answer:
+    """The final answer; the thread waits for it, with a heartbeat each second.
+
+    Raises ActionError, and AttemptCancelledError within 0.1 s when the attempt is to stop.
+    """
+    return asyncio.run(_watched(exchange, request, ctx))
+
+
+async def _watched(exchange: Exchange, request: Request, ctx: ActionContext) -> Answer:
+    """The exchange under its time limit; ended early when the attempt is to stop."""
+    running = asyncio.ensure_future(_limited(exchange, request))
+    polls = 0
+    try:
+        while not (await asyncio.wait({running}, timeout=_POLL_SECONDS))[0]:
+            polls += 1
+            if ctx.cancelled:
+                raise AttemptCancelledError("cancelled during an HTTP exchange")
+            if polls % _POLLS_PER_BEAT == 0:
+                ctx.heartbeat()
+        return running.result()
+    finally:
+        if running.cancel():
+            await asyncio.wait({running})
+
+
+async def _limited(exchange: Exchange, request: Request) -> Answer:
+    try:
+        async with asyncio.timeout(exchange.seconds):
+            return await exchange.run(request)
+    except TimeoutError:
+        message = f"the exchange was not complete after {round(exchange.seconds * 1_000)} ms"
+        raise ActionError("HTTP_TIMEOUT", message) from None
+
+
+async def resolve(resolver: Resolver, host: str, port: int) -> Sequence[str]:
+    """`resolver` in a thread of its own: nothing can interrupt a name service, but nobody must wait for it either."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Sequence[str]] = loop.create_future()
+
+    def look_up() -> None:
+        try:
+            found: Sequence[str] | OSError = resolver(host, port)
+        except OSError as fault:
+            found = fault
+        except UnicodeError as fault:
+            # Labels over 63 characters fail in the codec, before any look-up.
+            found = OSError(str(fault))
+        try:
+            loop.call_soon_threadsafe(_settle, answer, found)
+        except RuntimeError:
+            # The loop was closed: the time was up before the answer came.
+            return
+
+    threading.Thread(target=look_up, name="resolve", daemon=True).start()
+    return await answer
+
+
+def _settle(answer: asyncio.Future[Sequence[str]], found: Sequence[str] | OSError) -> None:
+    if answer.done():
+        return
+    if isinstance(found, OSError):
+        answer.set_exception(found)
+    else:
+        answer.set_result(found)
 
 
 def check_url(url: httpx.URL) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import codecs
 import ssl
@@ -15,19 +14,18 @@ import msgspec
 from ductor.actions.action import Action
 from ductor.actions.addresses import AddressRules, Resolver, system_resolver
 from ductor.actions.context import ActionContext
-from ductor.actions.errors import ActionError, AttemptCancelledError
+from ductor.actions.errors import ActionError
 from ductor.actions.exact import NotExactError, exact
-from ductor.actions.exchange import Answer, Exchange, Request, check_url
 from ductor.actions.http_args import MAX_TIMEOUT_MS, HttpArgs
 from ductor.model.json import JSON, decode
 
 if TYPE_CHECKING:
     import httpx
 
+    from ductor.actions.exchange import Answer, Request
+
 DEFAULT_MAX_BODY_BYTES: Final = 1_048_576
 
-_POLL_SECONDS: Final = 0.1
-_POLLS_PER_BEAT: Final = 10
 _EXCERPT_BYTES: Final = 2_000
 _RETRYABLE: Final = frozenset({408, 425, 429})
 
@@ -56,6 +54,9 @@ class HttpRequest:
 
     def __call__(self, args: HttpArgs, ctx: ActionContext) -> dict[str, JSON]:
         """Status, headers and body of the answer. Raises ActionError for a status that is not expected."""
+        # Loaded by the first call only: a worker that calls nothing starts without it.
+        from ductor.actions.exchange import Exchange, perform
+
         request = _request(args, ctx)
         exchange = Exchange(
             rules=self._rules,
@@ -65,7 +66,7 @@ class HttpRequest:
             seconds=args.timeout_ms / 1_000,
             expects=args.expects,
         )
-        answer = asyncio.run(_watched(exchange, request, ctx))
+        answer = perform(exchange, request, ctx)
         if not args.expects(answer.status):
             raise _unexpected(answer)
         return _output(answer)
@@ -91,33 +92,9 @@ def action(settings: HttpSettings) -> Action:
     )
 
 
-async def _watched(exchange: Exchange, request: Request, ctx: ActionContext) -> Answer:
-    """The exchange under its time limit; ended early when the attempt is to stop."""
-    running = asyncio.ensure_future(_limited(exchange, request))
-    polls = 0
-    try:
-        while not (await asyncio.wait({running}, timeout=_POLL_SECONDS))[0]:
-            polls += 1
-            if ctx.cancelled:
-                raise AttemptCancelledError("cancelled during an HTTP exchange")
-            if polls % _POLLS_PER_BEAT == 0:
-                ctx.heartbeat()
-        return running.result()
-    finally:
-        if running.cancel():
-            await asyncio.wait({running})
-
-
-async def _limited(exchange: Exchange, request: Request) -> Answer:
-    try:
-        async with asyncio.timeout(exchange.seconds):
-            return await exchange.run(request)
-    except TimeoutError:
-        message = f"the exchange was not complete after {round(exchange.seconds * 1_000)} ms"
-        raise ActionError("HTTP_TIMEOUT", message) from None
-
-
 def _request(args: HttpArgs, ctx: ActionContext) -> Request:
+    from ductor.actions.exchange import Request
+
     content, content_type = args.content()
     headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "ductor"}
     if content_type:
@@ -130,6 +107,8 @@ def _request(args: HttpArgs, ctx: ActionContext) -> Request:
 
 def _url(args: HttpArgs) -> httpx.URL:
     import httpx
+
+    from ductor.actions.exchange import check_url
 
     try:
         url = httpx.URL(args.url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
 from ductor.model.json import JSON, encode
 
@@ -77,7 +77,7 @@ class HttpArgs(BaseModel):
         "GET"
     )
     url: str = Field(min_length=1, max_length=8_192)
-    headers: Annotated[dict[str, str | int], AfterValidator(_sound_headers)] = {}
+    headers: Annotated[dict[str, str | StrictInt], AfterValidator(_sound_headers)] = {}
     query: dict[str, Scalar | list[Scalar]] = {}
     json_body: JSON = Field(default=None, validation_alias="json")
     body: str | None = None

@@ -101,7 +101,8 @@ class Definitions:
         """
         require(caller, Scope.DEFINITION_WRITE)
         wanted = dict(document)
-        wanted.setdefault("environment", caller.default_environment)
+        if wanted.get("environment") is None:
+            wanted["environment"] = caller.default_environment
         return self._create(caller, wanted)
 
     def get(self, caller: Caller, definition_id: str) -> DefinitionView:

@@ -33,6 +33,16 @@ class Family(msgspec.Struct, frozen=True, omit_defaults=True):
     max_version: int = 0
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """What a trigger must know of the row as it is now; the rest of the row is not even decoded."""
+
+    id: str
+    tenant: str
+    family_slug: str
+    status: DefinitionStatus
+    version: int
+
+
 class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a list shows of a definition: the row `DL#<tenant>`/`<created_at>#<id>`. Times: epoch ms, 0 = never."""
 
@@ -124,10 +134,12 @@ class Library:
 
     def row(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, int]:
         """The row as stored now, and its version. NOT_FOUND for an unknown id and for another tenant's alike."""
-        item = self._table.get(definition_pk(tenant, definition_id), DEF) if _plausible(definition_id) else None
-        if item is None:
-            raise definition_not_found()
+        item = self._item(tenant, definition_id)
         return unpack(item.body, DefinitionRow), item.version
+
+    def standing(self, tenant: str, definition_id: str) -> Standing:
+        """The present state of a definition. NOT_FOUND for an unknown id and for another tenant's alike."""
+        return unpack(self._item(tenant, definition_id).body, Standing)
 
     def load(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, Definition]:
         """A published version and what its runs execute.
@@ -143,6 +155,12 @@ class Library:
         if (pk, DEF) not in items or (pk, PLAN) not in items:
             raise definition_not_found()
         return unpack(items[pk, DEF].body, DefinitionRow), unpack(items[pk, PLAN].body, Definition)
+
+    def _item(self, tenant: str, definition_id: str) -> Item:
+        item = self._table.get(definition_pk(tenant, definition_id), DEF) if _plausible(definition_id) else None
+        if item is None:
+            raise definition_not_found()
+        return item
 
     def family(self, tenant: str, slug: str) -> tuple[Family, int]:
         """The family and its row's version; an empty one with version 0 when there is none yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -39,25 +40,28 @@ def list_cards(
     size = page_size(limit)
     status = _status(wanted.status)
     bound_to = binding(tenant, ["definitions", msgspec.to_builtins(wanted)])
-    position = unseal(bound_to, cursor)
+    cards = _newest_first(table, tenant, unseal(bound_to, cursor))
     found: list[Card] = []
-    scanned = 0
-    high = position
+    for scanned, (sort, card) in enumerate(cards, 1):
+        if _matches(card, wanted, status):
+            found.append(card)
+        if len(found) == size or scanned == MAX_SCANNED:
+            more = next(cards, None) is not None
+            return _page(library, tenant, found, seal(bound_to, sort) if more else None)
+    return _page(library, tenant, found, None)
+
+
+def _newest_first(table: Table, tenant: str, before: str | None) -> Iterator[tuple[str, Card]]:
+    """(sort key, entry), going on after `before` whether or not that entry still exists."""
+    cursor: str | None = None
     while True:
-        page = table.query(f"DL#{tenant}", low="0" if high else None, high=high, limit=100, descending=True)
+        page = table.query(f"DL#{tenant}", high=before, low="0" if before else None, cursor=cursor, descending=True)
         for item in page.items:
-            if item.sk == high:
-                continue
-            scanned += 1
-            high_after = item.sk
-            card = unpack(item.body, Card)
-            if _matches(card, wanted, status):
-                found.append(card)
-            if len(found) == size or scanned == MAX_SCANNED:
-                return _page(library, tenant, found, seal(bound_to, high_after))
-        if page.cursor is None or not page.items:
-            return _page(library, tenant, found, None)
-        high = page.items[-1].sk
+            if item.sk != before:
+                yield item.sk, unpack(item.body, Card)
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def _page(library: Library, tenant: str, cards: list[Card], next_cursor: str | None) -> DefinitionPage:

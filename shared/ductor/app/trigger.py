@@ -19,10 +19,10 @@ from ductor.app.checkpoints import CheckpointWait, Pause, Reached, pause, respon
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
 from ductor.app.input_schema import check_input
-from ductor.app.library import Library
+from ductor.app.library import Library, Standing
 from ductor.app.payloads import PayloadStore
 from ductor.app.refusals import invalid, precondition
-from ductor.model.definition import Checkpoint, Definition, DefinitionRow
+from ductor.model.definition import Checkpoint, Definition
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError, refuse
 from ductor.model.intent import Intent, IntentKind
@@ -89,7 +89,7 @@ class Triggers:
         """
         require(caller, Scope.WORKFLOW_WRITE)
         check_request(request)
-        row, _ = self._library.row(caller.tenant, definition_id)
+        row = self._library.standing(caller.tenant, definition_id)
         done = self._trigger(caller, row, request)
         if not request.wait_for_checkpoint:
             return done
@@ -99,7 +99,7 @@ class Triggers:
         )
         return msgspec.structs.replace(done, status=reached.status, checkpoint=reached)
 
-    def _trigger(self, caller: Caller, row: DefinitionRow, request: TriggerRequest) -> Triggered:
+    def _trigger(self, caller: Caller, row: Standing, request: TriggerRequest) -> Triggered:
         digest = request_hash(request)
         if request.idempotency_key is not None:
             known = self._table.get(_idempotency_pk(row, request.idempotency_key), IDEM)
@@ -113,7 +113,7 @@ class Triggers:
         return self._admit(caller, row, definition, request, digest)
 
     def _admit(
-        self, caller: Caller, row: DefinitionRow, definition: Definition, request: TriggerRequest, digest: str
+        self, caller: Caller, row: Standing, definition: Definition, request: TriggerRequest, digest: str
     ) -> Triggered:
         variables = frozen_variables(definition, request.variables)
         run_id = self._ids.uuid()
@@ -135,7 +135,7 @@ class Triggers:
     def _first_state(
         self,
         caller: Caller,
-        row: DefinitionRow,
+        row: Standing,
         definition: Definition,
         request: TriggerRequest,
         run_id: str,
@@ -189,13 +189,13 @@ class Triggers:
         send_all(self._intents, [intent_message(intent, self._ids)])
 
 
-def _idempotency_pk(row: DefinitionRow, key: str) -> str:
+def _idempotency_pk(row: Standing, key: str) -> str:
     """Partition of the idempotency row. The key is hashed: it may hold anything, also what no table key may."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
     return f"I#{row.tenant}#{row.id}#{digest}"
 
 
-def _check_published(row: DefinitionRow) -> None:
+def _check_published(row: Standing) -> None:
     if row.status is DefinitionStatus.DRAFT:
         message = "this is a draft; publish it and trigger the id of the published version"
         raise precondition("DEFINITION_NOT_PUBLISHED", message, "definition_id")

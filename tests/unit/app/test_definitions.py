@@ -45,6 +45,11 @@ def test_answers_have_the_long_spelling_and_both_are_read(world: World) -> None:
     assert view.document["steps"][0]["type"] == "STEP_TYPE_WAIT"
 
 
+def test_a_null_environment_is_an_omitted_one(world: World) -> None:
+    view = world.definitions.create(world.caller, {**HELLO, "environment": None}).definition
+    assert view.document["environment"] == "default"
+
+
 def test_a_family_has_at_most_one_draft(world: World) -> None:
     world.definitions.create(world.caller, HELLO)
     with refused(ErrorCode.ALREADY_EXISTS, "DRAFT_EXISTS"):
@@ -288,6 +293,10 @@ class TestList:
             if cursor is None:
                 break
         assert seen == [f"f{number}" for number in reversed(range(7))]
+
+    def test_the_last_full_page_has_no_next_one(self, world: World) -> None:
+        world.definitions.create(world.caller, HELLO)
+        assert world.definitions.list(world.caller, DefinitionFilter(), 1, None).next_cursor is None
 
     def test_a_cursor_is_for_its_tenant_and_filter_only(self, world: World) -> None:
         for number in range(3):

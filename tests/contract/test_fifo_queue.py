@@ -80,6 +80,25 @@ def test_acknowledging_out_of_order_keeps_the_rest_in_order(intents: Queue) -> N
     assert bodies(take(intents)) == ["a:1", "a:3"]
 
 
+def test_a_visible_message_waits_for_those_of_its_group_still_in_flight(intents: Queue) -> None:
+    send(intents, "a:1", "a:2", "a:3")
+    one, two = take(intents, 2, visibility_ms=10 * SECOND)
+    intents.retry([one.receipt], delay_ms=0)
+    assert take(intents) == []
+    intents.ack([two.receipt])
+    assert bodies(take(intents)) == ["a:1", "a:3"]
+
+
+def test_the_longest_flight_of_a_group_decides(intents: Queue, clock: VirtualClock) -> None:
+    send(intents, "a:1", "a:2", "a:3")
+    _, two = take(intents, 2, visibility_ms=SECOND)
+    intents.retry([two.receipt], delay_ms=10 * SECOND)
+    clock.advance(10 * SECOND - 1)
+    assert take(intents) == []
+    clock.advance(1)
+    assert bodies(take(intents)) == ["a:1", "a:2", "a:3"]
+
+
 def test_a_busy_group_lets_the_others_have_their_turn(intents: Queue) -> None:
     send(intents, *[f"a:{n}" for n in range(8)], "b:1")
     first = take(intents, 4)

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from ductor.adapters.local.database import Database
+from ductor.adapters.local.fifo import SqliteFifoQueue
 from ductor.adapters.local.schema import SCHEMA_VERSION, ForeignFileError
 from ductor.adapters.local.table import SqliteTable
 from ductor.adapters.local.unit import SqliteUnit
-from ductor.ports import Item, Put, UnavailableError
+from ductor.ports import Item, Outgoing, Put, QueueName, UnavailableError
+from ductor.testing.memory import VirtualClock
 
 
 def put(table: SqliteTable, sk: str, body: bytes = b"{}") -> None:
@@ -29,6 +31,22 @@ def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
     put(SqliteTable(database), "a")
     database.close()
     assert stored(Database(path)) == "a"
+
+
+def test_swallowed_ids_and_flights_outlive_the_process(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    message = Outgoing(b"1", group="g", dedup_id="1")
+
+    def reopened() -> SqliteFifoQueue:
+        return SqliteFifoQueue(Database(tmp_path / "d.db"), QueueName.INTENTS, clock)
+
+    reopened().send([message])
+    (taken,) = reopened().receive(1, visibility_ms=1000)
+    reopened().send([message])
+    assert reopened().receive(1, visibility_ms=1000) == ()
+    reopened().ack([taken.receipt])
+    reopened().send([message])
+    assert reopened().depth() == 0
 
 
 def test_a_new_file_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The API over plain HTTP: what API Gateway does in front of the Lambda, done in front of the same handler.
 
-Each request of an ASGI server becomes an HTTP API event (payload format 2.0), runs on a small pool of threads, and its response becomes
-bytes again. Knows no route.
+Each request of an ASGI server becomes an HTTP API event (payload format 2.0) and runs on a small pool of threads; its
+response becomes bytes again. Knows no route.
 """
 
 from __future__ import annotations

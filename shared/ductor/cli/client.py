@@ -27,7 +27,7 @@ _HINTS: Final = {
 
 
 class Refused(Failure):
-    """The server answered with an error. `codes` are `error_code` and the specific code of each item."""
+    """The server answered with an error. `codes` are `error_code` and the specific code of each of `items`."""
 
     def __init__(self, status: int, body: Document) -> None:
         items = [item for item in body.get("errors") or () if isinstance(item, dict)]
@@ -35,10 +35,12 @@ class Refused(Failure):
         self.status = status
         self.items = items
         self.codes = (top, *(str(item.get("code", "")) for item in items))
+        message = str(body.get("message") or "the server refused the request")
+        told = len(items) == 1 and items[0].get("message") == message
         super().__init__(
-            f"{top}: {body.get('message') or 'the server refused the request'}",
+            f"{top}: {_item(items[0]) if told else message}",
             code=Exit.REFUSED,
-            details=tuple(_item(item) for item in items),
+            details=() if told else tuple(map(_item, items)),
             hint=next((_HINTS[code] for code in reversed(self.codes) if code in _HINTS), ""),
         )
 

@@ -74,9 +74,9 @@ def _saved(client: Client, document: Document) -> Document:
 def _located(refused: Refused, name: str, text: str) -> Refused:
     """The same refusal, each fault with the line of the file it is about."""
     lines = Lines(text)
+    places = (lines.of(str(item.get("field", ""))) for item in refused.items)
     refused.details = tuple(
-        f"{name}{f':{line}' if (line := lines.of(str(item.get('field', '')))) else ''}: {detail}"
-        for item, detail in zip(refused.items, refused.details, strict=True)
+        f"{name}{f':{line}' if line else ''}: {detail}" for line, detail in zip(places, refused.details, strict=False)
     )
     return refused
 

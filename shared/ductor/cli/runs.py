@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.console import Console
@@ -20,6 +20,9 @@ from ductor.cli.options import Format
 from ductor.cli.values import labels, pair
 
 Document = dict[str, Any]
+
+WIDE: Final = 110
+"""Columns of a terminal that has room for everything."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def show_list(wanted: Filter, *, shown: Format, data: Path) -> None:
         typer.echo(json.dumps({"data": rows, "next_cursor": cursor or None}))
         return
     console = screen.console()
-    console.print(_table(rows) if rows else "no runs")
+    console.print(_table(rows, console.width) if rows else "no runs")
     if cursor:
         console.print(screen.plain(f"more: add --cursor {cursor}"), soft_wrap=True)
 
@@ -83,20 +86,27 @@ def watch(run_id: str, *, data: Path) -> None:
         require_completed(follow(client, run_id, f"{title} {run_id}", screen.console()))
 
 
-def _table(rows: list[Document]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("RUN", "WORKFLOW", "STATUS", "STARTED", "TOOK", "WAITS FOR"):
-        table.add_column(name, no_wrap=True)
+def _table(rows: list[Document], width: int) -> Table:
+    """A line per run. The id is never cut, because people copy it; a narrow terminal does without the last column."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("RUN", no_wrap=True, min_width=36)
+    table.add_column("WORKFLOW", no_wrap=True)
+    for name in ("STATUS", "STARTED", "TOOK"):
+        table.add_column(name, no_wrap=True, min_width=9)
+    wide = width >= WIDE
+    if wide:
+        table.add_column("WAITS FOR", no_wrap=True)
     for row in rows:
         waiting = row.get("waiting_on")
-        table.add_row(
+        cells = (
             Text(str(row.get("run_id"))),
             Text(_workflow(row)),
             screen.styled(str(row.get("status"))),
-            screen.local_time(row.get("started_at") or row.get("created_at")),
-            screen.span(row.get("started_at"), row.get("finished_at")),
+            Text(screen.local_time(row.get("started_at") or row.get("created_at"))),
+            Text(screen.span(row.get("started_at"), row.get("finished_at"))),
             Text(screen.waiting_text(waiting) if isinstance(waiting, dict) else ""),
         )
+        table.add_row(*cells[: 6 if wide else 5])
     return table
 
 

@@ -87,9 +87,13 @@ def instant(text: str | None) -> datetime | None:
 
 
 def local_time(text: str | None) -> str:
-    """A moment in this machine's time zone, to the second."""
+    """A moment in this machine's time zone, to the second; the day only when it is another than today."""
     moment = instant(text)
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment else ""
+    if moment is None:
+        return ""
+    local = moment.astimezone()
+    today = datetime.now(UTC).astimezone().date()
+    return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M:%S")
 
 
 def short(value: Any) -> str:

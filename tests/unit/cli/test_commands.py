@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.unit.cli.server import Server, snapshot
 from typer.testing import CliRunner, Result
 
@@ -195,3 +197,20 @@ def test_trigger_that_waits_fails_with_the_run(monkeypatch: pytest.MonkeyPatch) 
 
     assert result.exit_code == Exit.FAILED
     assert "output" not in result.stdout
+
+
+def test_a_narrow_terminal_never_cuts_a_run_id() -> None:
+    run_id = "0190a1b2-0000-7000-8000-000000000001"
+    row = {
+        "run_id": run_id,
+        "status": "completed",
+        "workflow_type": "a_rather_long_family_slug",
+        "definition_version": 3,
+    }
+    text = io.StringIO()
+    console = Console(file=text, width=80, highlight=False)
+
+    console.print(runs._table([row], console.width))
+
+    assert run_id in text.getvalue()
+    assert "completed" in text.getvalue()

@@ -1,0 +1,75 @@
+"""The run header's row and its index entries."""
+
+from __future__ import annotations
+
+import pytest
+
+from ductor.app.headers import (
+    SHARDS,
+    header_item,
+    history_sk,
+    is_stalled,
+    mark_stalled,
+    read_header,
+    read_what_is_readable,
+    shard,
+    tenant_of,
+)
+from ductor.model.enums import NodeStatus, RunStatus
+from ductor.model.run import NodeState, Origin, RunState, ScopeState
+from ductor.ports import Item
+
+
+def state(**fields: object) -> RunState:
+    origin = Origin("run-1", "tenant-1", "def-1", "hello", 3, created_at=1_700_000_000_000)
+    return RunState(origin=origin, **fields)  # type: ignore[arg-type]
+
+
+def test_a_header_survives_its_row() -> None:
+    before = state(version=4, seq=9, status=RunStatus.RUNNING, wake_at=5, attributes={"n": 9007199254740993})
+    item = header_item(before)
+    assert (item.pk, item.sk, item.version) == ("R#run-1", "HEAD", 4)
+    assert read_header(item) == before
+    assert tenant_of(item) == "tenant-1"
+
+
+def test_a_run_is_listed_by_status_and_by_tenant_in_order_of_admission() -> None:
+    item = header_item(state(status=RunStatus.PAUSED))
+    sort = "1700000000000#run-1"
+    assert item.i1 == (f"RS#tenant-1#paused#{shard('run-1')}", sort)
+    assert item.i2 == (f"RT#tenant-1#{shard('run-1')}", sort)
+
+
+def test_a_run_with_only_parked_nodes_is_listed_as_waiting() -> None:
+    root = ScopeState(nodes={"a": NodeState(status=NodeStatus.WAITING)}, parked=1)
+    item = header_item(state(status=RunStatus.RUNNING, root=root))
+    assert item.i1 is not None
+    assert item.i1[0].startswith("RS#tenant-1#waiting#")
+
+
+@pytest.mark.parametrize("status", RunStatus)
+def test_a_run_is_found_by_its_wake_up_while_it_is_not_terminal(status: RunStatus) -> None:
+    item = header_item(state(status=status, wake_at=1_700_000_060_000))
+    expected = None if status.terminal else (f"WAKE#{shard('run-1')}", "1700000060000#run-1")
+    assert item.i3 == expected
+
+
+def test_a_stalled_run_is_found_as_such_and_not_by_its_wake_up() -> None:
+    item = mark_stalled(header_item(state(status=RunStatus.RUNNING, wake_at=7)), 1_700_000_000_001)
+    assert is_stalled(item)
+    assert item.i3 == (f"STALLED#{shard('run-1')}", "1700000000001#run-1")
+    assert not is_stalled(header_item(state()))
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b'{"origin": 5}'])
+def test_of_an_unreadable_row_nothing_is_made_up(body: bytes) -> None:
+    assert read_what_is_readable(Item(pk="R#run-1", sk="HEAD", body=body)) is None
+
+
+def test_history_rows_sort_by_number() -> None:
+    keys = [history_sk(seq) for seq in (1, 9, 10, 99, 1_000, 25_000)]
+    assert keys == sorted(keys)
+
+
+def test_runs_spread_over_all_shards() -> None:
+    assert {shard(f"run-{number}") for number in range(200)} == set(range(SHARDS))

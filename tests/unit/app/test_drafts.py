@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.unit.app.refusal import refused
 
 from ductor.app.drafts import edited
-from ductor.model.errors import ErrorCode
+from ductor.model.errors import ErrorCode, RefusedError
 
 GRAPH: dict[str, Any] = {
     "family_slug": "f",
@@ -141,3 +144,38 @@ def test_what_cannot_be_done_is_refused_with_its_place(operation: Any, code: str
 def test_operations_are_a_list_of_bounded_length(operations: Any) -> None:
     with refused(ErrorCode.INVALID_ARGUMENT, "FIELD_INVALID", field="operations"):
         edited(GRAPH, {"operations": operations})
+
+
+NAMES = st.sampled_from(
+    ["a", "b", "ab", "ref", "id", "new_ref", "source_ref", "target_ref", "type", "new_type", "steps"]
+)
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | NAMES
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=12
+)
+OPERATIONS = st.dictionaries(
+    st.sampled_from(
+        [
+            "add_step",
+            "update_step",
+            "rename_step",
+            "remove_step",
+            "add_edge",
+            "update_edge",
+            "remove_edge",
+            "set_triggers",
+        ]
+    ),
+    VALUES,
+    min_size=1,
+    max_size=1,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(OPERATIONS, max_size=4), st.dictionaries(st.sampled_from(["steps", "edges", "title"]), VALUES))
+def test_any_edit_is_made_or_refused(operations: list[Any], fields: dict[str, Any]) -> None:
+    before = copy.deepcopy(GRAPH)
+    with suppress(RefusedError):
+        edited(GRAPH, {**fields, "operations": operations})
+    assert before == GRAPH

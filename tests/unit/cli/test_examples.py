@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from ductor.bootstrap import action_catalog
@@ -104,3 +106,17 @@ def test_readme_and_docs_name_only_files_that_exist(page: Path) -> None:
 
 def test_readme_shows_two_make_commands() -> None:
     assert set(re.findall(r"make \w+", (ROOT / "README.md").read_text())) == {"make run", "make test"}
+
+
+def test_the_schema_in_the_docs_is_the_one_that_the_command_prints() -> None:
+    printed = RUNNER.invoke(app, ["workflow", "schema"]).output
+
+    assert (ROOT / "docs" / "workflow.schema.json").read_text() == printed
+
+
+def test_the_schema_accepts_the_examples() -> None:
+    schema = json.loads((ROOT / "docs" / "workflow.schema.json").read_text())
+    validator = Draft202012Validator(schema)
+
+    for path in EXAMPLES:
+        assert list(validator.iter_errors(yaml.safe_load(path.read_text()))) == [], path.name

@@ -21,7 +21,6 @@ _HINTS: Final = {
     "UNAUTHENTICATED": "this server does not know the key; source the `env` file of its data folder",
     "DEFINITION_NOT_PUBLISHED": "publish the draft first, then trigger the id at published.id",
     "IDEMPOTENCY_KEY_REUSED": "use a new key for a new request, or repeat the first request unchanged",
-    "RESOURCE_EXHAUSTED": "wait a moment and try again",
     "TENANT_MISMATCH": "DUCTOR_TENANT_ID must be the tenant of DUCTOR_API_KEY; source both from one `env` file",
 }
 

@@ -75,9 +75,9 @@ def _fault(value: object, name: str) -> str | None:
             if depth > MAX_DEPTH:
                 return f"{name}: nested deeper than {MAX_DEPTH} levels, or contains itself"
             if isinstance(item, dict):
-                wrong = next((key for key in item if _key_fault(key)), None)
-                if wrong is not None:
-                    return f"{path}: {_key_fault(wrong)}"
+                reason = next(filter(None, map(_key_fault, item)), None)
+                if reason is not None:
+                    return f"{path}: {reason}"
                 inner = [(child, f"{path}.{key}"[:500], depth + 1) for key, child in item.items()]
             else:
                 inner = [(child, f"{path}[{index}]"[:500], depth + 1) for index, child in enumerate(item)]

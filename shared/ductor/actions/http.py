@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import functools
 import ssl
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
@@ -50,7 +51,6 @@ class HttpRequest:
         hosts = tuple(host.lower().rstrip(".") for host in settings.allowed_hosts)
         self._rules = AddressRules(settings.allow_private_networks, hosts)
         self._resolver = resolver
-        self._tls: ssl.SSLContext | None = None
 
     def __call__(self, args: HttpArgs, ctx: ActionContext) -> dict[str, JSON]:
         """Status, headers and body of the answer. Raises ActionError for a status that is not expected."""
@@ -61,7 +61,7 @@ class HttpRequest:
         exchange = Exchange(
             rules=self._rules,
             resolver=self._resolver,
-            tls=self._trusted(),
+            tls=_trusted(self._settings.ca_file),
             max_body_bytes=self._settings.max_body_bytes,
             seconds=args.timeout_ms / 1_000,
             expects=args.expects,
@@ -71,13 +71,13 @@ class HttpRequest:
             raise _unexpected(answer)
         return _output(answer)
 
-    def _trusted(self) -> ssl.SSLContext:
-        """Read once: it costs some 20 ms. Two threads may both do it, with the same result."""
-        if self._tls is None:
-            import certifi
 
-            self._tls = ssl.create_default_context(cafile=self._settings.ca_file or certifi.where())
-        return self._tls
+@functools.lru_cache(maxsize=4)
+def _trusted(ca_file: str) -> ssl.SSLContext:
+    """Read once per process: it costs some 20 ms. Two threads may both do it, with the same result."""
+    import certifi
+
+    return ssl.create_default_context(cafile=ca_file or certifi.where())
 
 
 def action(settings: HttpSettings) -> Action:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import socket
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from tests.unit.cli.server import Server, snapshot
 from typer.testing import CliRunner, Result
 
 from ductor import __version__
+from ductor.bootstrap import local_app
 from ductor.cli import runs, serve, trigger
 from ductor.cli.failure import Exit
 from ductor.cli.main import app
@@ -214,3 +217,42 @@ def test_a_narrow_terminal_never_cuts_a_run_id() -> None:
 
     assert run_id in text.getvalue()
     assert "completed" in text.getvalue()
+
+
+def refused_start(data: Path) -> str:
+    """What `serve` says on standard error when it cannot start."""
+    result = RUNNER.invoke(app, ["serve", "--port", "0", "--data", str(data)])
+
+    assert result.exit_code == Exit.FAILED
+    assert result.stdout == ""
+    return result.stderr
+
+
+def test_data_folder_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+
+    assert refused_start(tmp_path / "data") == f"error: cannot use the data folder {tmp_path}/data: File exists\n"
+
+
+def test_data_file_of_a_newer_release_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "ductor.db"
+    local_app(tmp_path).stop()
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+    assert "newer Ductor" in refused_start(tmp_path)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (99,)
+
+
+def test_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "ductor.db")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+
+    assert "of another program" in refused_start(tmp_path)
+
+
+def test_actions_that_cannot_be_loaded_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUCTOR_ACTIONS", "no_such_module_here")
+
+    assert refused_start(tmp_path).startswith("error: the actions of module 'no_such_module_here' cannot be loaded")

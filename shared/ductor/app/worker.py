@@ -35,10 +35,15 @@ BEAT_EVERY_MS: Final = 1_000
 
 
 class WorkerSettings(msgspec.Struct, frozen=True):
-    """`lease_ms`: how long a claim holds without a sign of life. `name` must differ between processes."""
+    """`lease_ms`: how long a claim holds without a sign of life. `name` must differ between processes.
+
+    `sole_since` (epoch ms): when this process found that no other worker was alive; claims of others from before are
+    lost, whatever their leases say. 0 = it does not know.
+    """
 
     name: str
     lease_ms: int = 10_000
+    sole_since: int = 0
 
 
 class Claimed:
@@ -146,7 +151,7 @@ class Worker:
 
     def _claim_again(self, row: Row, receipt: str, now: int, claims: Claims) -> None:
         """A second delivery: of an ended attempt only the result is told again; a live one is left alone."""
-        if not row.attempt.status.ended and row.attempt.lease_until < now:
+        if not row.attempt.status.ended and self._is_lost(row.attempt, now):
             row = self._attempts.take_over(row, self._settings.name, now, now + self._settings.lease_ms)
             if not row.attempt.status.ended and row.attempt.started_at == now:
                 claims.held.append(self._held(row, receipt, now))
@@ -156,6 +161,10 @@ class Worker:
             claims.done.append(receipt)
         else:
             claims.later.append((receipt, max(1, row.attempt.lease_until - now + 1)))
+
+    def _is_lost(self, attempt: Attempt, now: int) -> bool:
+        orphaned = attempt.worker != self._settings.name and attempt.heartbeat_at < self._settings.sole_since
+        return orphaned or attempt.lease_until < now
 
     def _held(self, row: Row, receipt: str, now: int) -> Claimed:
         action = self._registry.get(row.attempt.task.action)

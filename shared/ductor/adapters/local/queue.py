@@ -36,6 +36,7 @@ _LOOK: Final = (
     "SELECT EXISTS (SELECT 1 FROM queue_$name WHERE turn IS NOT NULL), "
     "(SELECT min(visible_at) FROM queue_$name WHERE visible_at > 0)"
 )
+_RELEASE: Final = "UPDATE queue_$name SET visible_at = 1 WHERE visible_at > 0 AND receives > 0"
 _OLDEST: Final = "SELECT sent_at FROM queue_$name ORDER BY id LIMIT 1"
 _DEPTH: Final = "SELECT count(*) FROM queue_$name"
 _ACK: Final = "DELETE FROM queue_$name WHERE id = ? AND receives = ? AND visible_at > ?"
@@ -135,6 +136,11 @@ class SqliteQueue:
         """How many messages are not yet acknowledged, those in flight or delayed included."""
         with self._database.reading() as connection:
             return int(connection.execute(self._sql(_DEPTH)).fetchone()[0])
+
+    def release(self) -> None:
+        """Make everything in flight visible again: for a process that knows that all receivers before it are gone."""
+        with self._database.transaction() as connection:
+            connection.execute(self._sql(_RELEASE))
 
     def dead_letters(self, limit: int = 100) -> tuple[tuple[Message, str], ...]:
         """The dead messages, oldest first, each with its reason. Their receipts are empty."""

@@ -1,0 +1,72 @@
+"""What an onlooker of a simulated world saw: effects, claims, commits, requests, and a trace to read. Judges nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+
+from ductor.app.headers import HEAD
+from ductor.model.enums import RunStatus
+from ductor.model.json import JSON
+from ductor.ports import Item
+
+TERMINAL = frozenset(status.value for status in RunStatus if status.terminal)
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """One execution of an action: which delivery of which attempt, and what it returned (None: it failed)."""
+
+    run_id: str
+    node: str
+    attempt: int
+    delivery: int
+    output: JSON
+    number: int
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A worker took an attempt; `number` places it among all that happened."""
+
+    run_id: str
+    node: str
+    attempt: int
+    delivery: int
+    number: int
+
+
+class Ledger:
+    """Everything seen, in order of `number`."""
+
+    def __init__(self, *, traced: bool = False) -> None:
+        self.number = 0
+        self.effects: list[Effect] = []
+        self.claims: list[Claim] = []
+        self.runs: dict[str, None] = {}
+        self.terminal_at: dict[str, int] = {}
+        self.requests: dict[str, dict[str, str]] = defaultdict(dict)
+        self.trace: list[str] = []
+        self.traced = traced
+
+    def tick(self) -> int:
+        self.number += 1
+        return self.number
+
+    def stored(self, item: Item) -> None:
+        """A row was written. Remembers when a run's header first said that the run has ended."""
+        if item.sk != HEAD or item.i1 is None:
+            return
+        run_id = item.pk.removeprefix("R#")
+        self.runs.setdefault(run_id)
+        if item.i1[0].split("#")[2] in TERMINAL:
+            self.terminal_at.setdefault(run_id, self.tick())
+        else:
+            self.terminal_at.pop(run_id, None)
+
+    def accepted(self, run_id: str, request_id: str, operation: str) -> None:
+        """The API answered `accepted` to an operator."""
+        self.requests[run_id][request_id] = operation
+
+    def say(self, text: str) -> None:
+        if self.traced:
+            self.trace.append(text)

@@ -1,0 +1,293 @@
+"""Drives a world: at random while faults strike, then orderly until every run has ended or visibly waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ductor.app.headers import HEAD, run_pk
+from ductor.app.sweeper import OVERDUE_MS
+from ductor.model.enums import RunStatus
+from ductor.model.errors import RefusedError
+from ductor.ports import UnavailableError
+from ductor.testing.actors import VISIBILITY_MS, CoordinatorActor, WorkerActor
+from ductor.testing.chaos import Crash
+from ductor.testing.world import World
+
+DRAIN_ROUNDS: Final = 4_000
+"""After so many rounds without faults a world that is still busy counts as never coming to rest."""
+
+Event = Callable[[], None]
+
+
+class NeverAtRestError(Exception):
+    """The installation goes on working without getting anywhere."""
+
+
+class Client:
+    """Somebody who wants one run and asks again until told that it is there."""
+
+    def __init__(self, definition_id: str, value: object, key: str) -> None:
+        self.definition_id = definition_id
+        self.value = value
+        self.key = key
+        self.run_id: str | None = None
+
+
+class Schedule:
+    """Picks who acts next, from the world's seed."""
+
+    def __init__(self, world: World, clients: list[Client]) -> None:
+        self.world = world
+        self.clients = clients
+        self._rng = world.rng
+        self._busy: set[str] = set()
+        self._requests = 0
+        self._last_request: tuple[str, str, str] | None = None
+        self._swept_at = 0
+        world.chaos.meanwhile = self._meanwhile
+        self._events: list[Event] = [
+            *[self._coordinate] * 6,
+            *[self._claim] * 3,
+            *[self._begin] * 3,
+            *[self._finish] * 4,
+            *[self._look] * 1,
+            *[self._fire] * 3,
+            *[self._advance] * 3,
+            *[self._ask] * 1,
+        ]
+        if world.rng.random() < world.profile.operators:
+            self._events += [self._operate] * self._rng.randint(1, 3)
+        if world.profile.sweeper:
+            self._events.append(self._sweep)
+        if world.chaos.chances.fault:
+            self._events += [self._break, self._mend]
+
+    def strike(self, events: int) -> None:
+        """So many random events, with faults."""
+        for client in self.clients:
+            self._guarded("client", lambda client=client: self._want(client), self._nothing)  # type: ignore[misc]
+        for _ in range(events):
+            self._rng.choice(self._events)()
+
+    # Every event guards itself: an actor may die in it, and storage may be away.
+
+    def _guarded(self, name: str, act: Event, restart: Event) -> None:
+        """Run one actor's step. A crash costs it what it remembers; unavailable storage only this step."""
+        if name in self._busy:
+            return
+        self._busy.add(name)
+        self.world.ledger.say(f"{self.world.clock.now} {name}: {getattr(act, '__doc__', None) or 'acts'}")
+        try:
+            act()
+        except Crash:
+            restart()
+        except (UnavailableError, RefusedError) as error:
+            self.world.ledger.say(f"        {type(error).__name__}: {error}")
+        finally:
+            self._busy.discard(name)
+
+    def _nothing(self) -> None:
+        """Nobody to restart."""
+
+    def _meanwhile(self) -> None:
+        chaos = self.world.chaos
+        if len(self._busy) > 1:
+            return
+        if chaos.strikes(chaos.chances.overslept):
+            self.world.clock.advance(VISIBILITY_MS + 1)
+        self._rng.choice((self._coordinate, self._coordinate, self._claim, self._finish, self._fire))()
+
+    def _coordinate(self, limit: int | None = None) -> None:
+        actor = self._rng.choice(self.world.coordinators)
+        size = limit or self._rng.choice((1, 1, 2, 3, 10))
+        self._guarded(actor.name, lambda: self._deliver(actor, size), actor.restart)
+
+    def _deliver(self, actor: CoordinatorActor, size: int) -> None:
+        count = actor.deliver(size, self._rng if self.world.chaos.on else None)
+        self.world.ledger.say(f"        {count} intents")
+
+    def _worker(self) -> WorkerActor:
+        return self._rng.choice(self.world.workers)
+
+    def _claim(self) -> None:
+        actor = self._worker()
+        self._guarded(actor.name, lambda: void(actor.claim(self._rng.choice((1, 1, 3, 10)))), actor.restart)
+
+    def _begin(self) -> None:
+        actor = self._worker()
+        if actor.waiting:
+            self._guarded(actor.name, lambda: actor.begin(self._rng.choice(actor.waiting)), actor.restart)
+
+    def _finish(self) -> None:
+        actor = self._worker()
+        ready = actor.ready
+        if ready:
+            done = ready if self._rng.random() < 0.5 else ready[:1]
+            self._guarded(actor.name, lambda: actor.finish(done), actor.restart)
+
+    def _look(self) -> None:
+        actor = self._worker()
+        if not actor.running:
+            return
+        dice = self._rng.random()
+        if dice < 0.7:
+            heed = self._rng.random() < 0.7
+            self._guarded(actor.name, lambda: actor.look(heed=heed), actor.restart)
+        elif dice < 0.9:
+            self._guarded(actor.name, lambda: actor.beat(self._rng.choice(actor.running)), actor.restart)
+        else:
+            self._guarded(actor.name, actor.leave, actor.restart)
+
+    def _fire(self) -> None:
+        self._guarded("timer", lambda: void(self.world.timer.step()), self._nothing)
+
+    def _sweep(self) -> None:
+        self._guarded("sweeper", lambda: void(self.world.sweeper.sweep()), self._nothing)
+
+    def _advance(self) -> None:
+        rng, clock = self._rng, self.world.clock
+        dice = rng.random()
+        if dice < 0.4:
+            clock.advance(rng.randrange(1, 200))
+        elif dice < 0.7:
+            clock.advance(rng.randrange(1_000, 12_000))
+        elif dice < 0.9:
+            self._jump()
+        else:
+            clock.advance(rng.randrange(60_000, 120_000))
+
+    def _jump(self) -> None:
+        """To just about when the next timer is due."""
+        at = self.world.timers.next_at()
+        if at is not None and at > self.world.clock.now:
+            self.world.clock.set(at + self._rng.choice((-1, 0, 1)))
+
+    def _ask(self) -> None:
+        """A client repeats its trigger, or asks for the first time."""
+        client = self._rng.choice(self.clients)
+        if client.run_id is None or self._rng.random() < 0.1:
+            self._guarded("client", lambda: self._want(client), self._nothing)
+
+    def _want(self, client: Client) -> None:
+        run_id = self.world.trigger(client.definition_id, client.value, client.key)
+        if client.run_id not in (None, run_id):
+            raise AssertionError(f"one key gave two runs: {client.run_id} and {run_id}")
+        client.run_id = run_id
+        # Whoever was told of the run may lose the message that starts it only by a crash before the answer.
+        self.world.ledger.say(f"        run {run_id}")
+
+    def _operate(self) -> None:
+        runs = self.world.run_ids()
+        if not runs:
+            return
+        rng = self._rng
+        if self._last_request is not None and rng.random() < 0.3:
+            run_id, operation, request_id = self._last_request
+        else:
+            self._requests += 1
+            run_id, request_id = rng.choice(runs), f"r{self._requests}"
+            operation = rng.choice(
+                ("pause", "pause", "pause", "resume", "resume", "resume", "redrive", "redrive", "cancel", "terminate")
+            )
+            self._last_request = (run_id, operation, request_id)
+        self.world.ledger.say(f"        {operation} {run_id} {request_id}")
+        self._guarded("operator", lambda: self.world.control(run_id, operation, request_id), self._nothing)
+
+    def _break(self) -> None:
+        """The engine begins to fail on new steps, or one state becomes unreadable."""
+        world, rng = self.world, self._rng
+        if not world.chaos.strikes(world.chaos.chances.fault):
+            return
+        if rng.random() < 0.5 or not world.run_ids():
+            world.broken = True
+        else:
+            world.damage(rng.choice(world.run_ids()))
+
+    def _mend(self) -> None:
+        if self._rng.random() < 0.3:
+            self.world.mend()
+
+    # Without faults
+
+    def drain(self) -> None:
+        """No faults from here: work until nothing moves, then let operators free what only they can free."""
+        self.world.chaos.on = False
+        self.world.mend()
+        for client in self.clients:
+            if client.run_id is None:
+                self._want(client)
+        self._work_off()
+
+    def free(self) -> None:
+        """Operators redrive what is stalled and resume what is paused; then it runs to its end."""
+        for run_id in self.world.run_ids():
+            if self.world.stalled(run_id):
+                self.world.control(run_id, "redrive", "free-redrive")
+        self._work_off()
+        for run_id in self.world.run_ids():
+            if self.world.state(run_id).status is RunStatus.PAUSED:
+                self.world.control(run_id, "resume", "free-resume")
+        self._work_off()
+
+    def _work_off(self) -> None:
+        for _ in range(DRAIN_ROUNDS):
+            if not self.round() and not self._wait():
+                return
+        raise NeverAtRestError(f"still busy after {DRAIN_ROUNDS} rounds")
+
+    def round(self) -> bool:
+        """Everybody does what can be done at this moment; whether anybody did anything."""
+        world = self.world
+        moved = world.timer.step()
+        for coordinator in world.coordinators:
+            moved += coordinator.deliver(10)
+        for worker in world.workers:
+            moved += worker.claim(10)
+            for one in worker.waiting:
+                worker.begin(one)
+                moved += 1
+            ready = worker.ready
+            if ready:
+                worker.finish(ready)
+                moved += len(ready)
+            if worker.running:
+                worker.look(heed=True)
+        return moved > 0
+
+    def _wait(self) -> bool:
+        """Let time pass until the next thing can happen; False when there is none."""
+        world = self.world
+        now = world.clock.now
+        moments = [at for at in (world.intents.next_visible_at(), world.steps.next_visible_at()) if at is not None]
+        for worker in world.workers:
+            left = worker.next_ready_in
+            if left is not None:
+                moments.append(now + min(left, 3_000))
+        at = world.timers.next_at()
+        if at is not None:
+            moments.append(at - self.world.chaos.chances.early_ms)
+        if moments:
+            world.clock.set(max(min(moments), now + 1))
+            return True
+        return world.profile.sweeper and self._sweep_next()
+
+    def _sweep_next(self) -> bool:
+        """The sweeper's turn: at the next overdue wake-up, when nothing else is left to wait for."""
+        world = self.world
+        due = [
+            int(item.i3[1].split("#")[0])
+            for run_id in world.run_ids()
+            if (item := world.table.get(run_pk(run_id), HEAD)) is not None
+            and item.i3 is not None
+            and item.i3[0].startswith("WAKE#")
+        ]
+        if not due:
+            return False
+        world.clock.set(max(min(due) + OVERDUE_MS + 1, world.clock.now))
+        return world.sweeper.sweep() > 0
+
+
+def void(value: object) -> None:
+    """Events return nothing."""
+    del value

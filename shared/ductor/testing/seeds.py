@@ -1,0 +1,64 @@
+"""One seed, one world: builds it, lets it be struck, brings it to rest, and checks every promise."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+from ductor.testing.chaos import PROFILES
+from ductor.testing.graphs import random_definition
+from ductor.testing.invariants import violations
+from ductor.testing.schedule import Client, NeverAtRestError, Schedule
+from ductor.testing.world import World
+
+EVENTS: Final = 60
+"""Most random events before the faults stop."""
+
+
+class BrokenPromiseError(AssertionError):
+    """A seed found a fault. The message says which, and how to see it again."""
+
+
+def run_seed(seed: int, profile: str = "storm", *, traced: bool = False, keep: list[World] | None = None) -> World:
+    """Run one world to its end. Raises BrokenPromiseError; `keep` gets the world also then."""
+    world = World(seed, PROFILES[profile], traced=traced)
+    if keep is not None:
+        keep.append(world)
+    try:
+        with world.limits():
+            _live(world)
+    except BrokenPromiseError:
+        raise
+    except Exception as error:
+        raise BrokenPromiseError(_report(world, [f"{type(error).__name__}: {error}"])) from error
+    return world
+
+
+def _live(world: World) -> None:
+    schedule = Schedule(world, _clients(world, world.rng))
+    schedule.strike(world.rng.randint(10, EVENTS))
+    try:
+        schedule.drain()
+        _demand(world, violations(world))
+        schedule.free()
+    except NeverAtRestError as error:
+        _demand(world, [str(error), *violations(world)])
+    _demand(world, violations(world, final=True))
+
+
+def _clients(world: World, rng: random.Random) -> list[Client]:
+    definitions = [world.publish(random_definition(rng, number)) for number in range(rng.choice((1, 1, 2)))]
+    return [
+        Client(rng.choice(definitions), {"n": rng.randint(0, 3)}, f"key-{number}")
+        for number in range(rng.choice((1, 1, 2, 3)))
+    ]
+
+
+def _demand(world: World, found: list[str]) -> None:
+    if found:
+        raise BrokenPromiseError(_report(world, found))
+
+
+def _report(world: World, found: list[str]) -> str:
+    replay = f".venv/bin/python -m ductor.testing.replay {world.seed} --profile {world.profile.name}"
+    return "\n".join([f"seed {world.seed}, profile {world.profile.name}:", *found[:20], f"see it again: {replay}"])

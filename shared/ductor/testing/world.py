@@ -1,0 +1,296 @@
+"""A whole installation in memory on virtual time: the real use cases, a few processes, and faults where ports are.
+
+Everything happens in one thread and follows from the seed. Tests drive it step by step; `schedule` does so at random.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+from unittest.mock import patch
+
+import msgspec
+
+from ductor.app.access import ALL_SCOPES, Caller
+from ductor.app.admission import TriggerRequest
+from ductor.app.attempts import Attempts
+from ductor.app.commit import Committer
+from ductor.app.control import Controls
+from ductor.app.coordinator import Coordinator
+from ductor.app.dispatch import Dispatcher
+from ductor.app.headers import HEAD, STALL, read_header, run_pk
+from ductor.app.history import read_history
+from ductor.app.library import Library, plan_item, row_item
+from ductor.app.loops import TimerLoop
+from ductor.app.payloads import PayloadStore
+from ductor.app.stalls import Stalls
+from ductor.app.sweeper import Sweeper
+from ductor.app.trigger import Triggers
+from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
+from ductor.engine.behaviour import Behaviour
+from ductor.engine.context import NodeContext
+from ductor.engine.graph import Graph, compile_graph
+from ductor.model.attempt import Attempt
+from ductor.model.definition import Definition, DefinitionRow
+from ductor.model.enums import DefinitionStatus, StepType
+from ductor.model.json import JSON
+from ductor.model.payload import Payload
+from ductor.model.run import RunState
+from ductor.model.transition import Transition
+from ductor.ports import Item, Put, QueueName
+from ductor.steps.behaviours import BEHAVIOURS
+from ductor.testing.actors import LEASE_MS, CoordinatorActor, WorkerActor
+from ductor.testing.chaos import PROFILES, Chaos, Profile, draw
+from ductor.testing.doubles import Doubles
+from ductor.testing.faulty import FaultyBlobs, FaultyQueue, FaultyTable, FaultyTimers, SkewedClock
+from ductor.testing.ledger import Ledger
+from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, MemoryTimers, NullUnit, SeededIds, VirtualClock
+
+TENANT: Final = "t"
+COORDINATORS: Final = 2
+WORKERS: Final = 2
+
+
+class World:
+    """`coordinators`, `workers`, `timer`, `sweeper` are the processes; `table`, `intents`, `steps`, `timers`, `blobs`
+    the stores behind the faults; `ledger` what was seen. Use `limits()` around anything that ticks.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        profile: Profile = PROFILES["calm"],
+        *,
+        behaviours: Mapping[StepType, Behaviour] = BEHAVIOURS,
+        traced: bool = False,
+    ) -> None:
+        self.seed = seed
+        self.profile = profile
+        self.rng = random.Random(seed)
+        self.clock = VirtualClock()
+        self.ids = SeededIds(seed, self.clock)
+        self.ledger = Ledger(traced=traced)
+        self.chaos = Chaos(self.rng, draw(profile, self.rng))
+        if traced:
+            self.chaos.note = self._note
+        self.broken = False
+        self.behaviours = behaviours
+        if self.chaos.chances.fault:
+            self.behaviours = {kind: Breakable(one, self) for kind, one in behaviours.items()}
+        self._stores()
+        self._processes()
+        self.caller = Caller("key", TENANT, frozenset(ALL_SCOPES))
+
+    def _stores(self) -> None:
+        self.table = MemoryTable()
+        self.blobs = MemoryBlobs()
+        self.timers = MemoryTimers()
+        self.intents = MemoryQueue(QueueName.INTENTS, self.clock)
+        self.steps = MemoryQueue(QueueName.STEPS, self.clock)
+        self._table = FaultyTable(self.table, self.chaos, self.ledger)
+        self._blobs = FaultyBlobs(self.blobs, self.chaos)
+        self._timers = FaultyTimers(self.timers, self.chaos)
+        self._intents = FaultyQueue(self.intents, self.chaos)
+        self._steps = FaultyQueue(self.steps, self.chaos)
+        self.payloads = PayloadStore(self.table, self.blobs)
+        self._graphs: dict[str, Graph] = {}
+
+    def _processes(self) -> None:
+        doubles = Doubles(self.ledger)
+        self._registry = doubles.registry()
+        self.coordinators = [self._coordinator_actor(f"coordinator-{n}") for n in range(COORDINATORS)]
+        self.workers = [self._worker_actor(f"worker-{n}", doubles) for n in range(WORKERS)]
+        clock = SkewedClock(self.clock, self.chaos.chances.early_ms)
+        self.timer = TimerLoop(self._timers, self._intents, NullUnit(), clock, self.ids)
+        self.sweeper = Sweeper(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
+        self.triggers = Triggers(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+            library=Library(self.table),
+        )
+        self.controls = Controls(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
+
+    def _skewed(self) -> SkewedClock:
+        most = self.chaos.chances.skew_ms
+        return SkewedClock(self.clock, self.rng.randint(-most, most) if most else 0)
+
+    def _coordinator_actor(self, name: str) -> CoordinatorActor:
+        clock = self._skewed()
+        cached = self.rng.choice(self.profile.cached_runs)
+        return CoordinatorActor(name, self._intents, lambda: self._coordinator(clock, cached))
+
+    def _coordinator(self, clock: SkewedClock, cached_runs: int) -> Coordinator:
+        dispatcher = Dispatcher(
+            intents=self._intents,
+            steps=self._steps,
+            timers=self._timers,
+            attempts=Attempts(self._table),
+            clock=clock,
+            ids=self.ids,
+        )
+        committer = Committer(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            definitions=lambda tenant, definition_id: self._known(definition_id),
+            behaviours=self.behaviours,
+            clock=clock,
+            faults=self.chaos,
+        )
+        stalls = Stalls(
+            table=self._table,
+            committer=committer,
+            dispatcher=dispatcher,
+            clock=clock,
+            ids=self.ids,
+            faults=self.chaos,
+        )
+        return Coordinator(
+            table=self._table,
+            committer=committer,
+            dispatcher=dispatcher,
+            stalls=stalls,
+            unit=NullUnit(),
+            faults=self.chaos,
+            cached_runs=cached_runs,
+        )
+
+    def _worker_actor(self, name: str, doubles: Doubles) -> WorkerActor:
+        clock = self._skewed()
+
+        def build(own: str) -> Worker:
+            doors = WorkerDoors(
+                attempts=Attempts(self._table),
+                payloads=PayloadStore(self._table, self._blobs),
+                registry=self._registry,
+                intents=self._intents,
+                steps=self._steps,
+                clock=clock,
+                ids=self.ids,
+                unit=NullUnit(),
+                faults=self.chaos,
+            )
+            return Worker(doors, WorkerSettings(name=own, lease_ms=LEASE_MS))
+
+        return WorkerActor(name, self._steps, clock, doubles, self.ledger, build)
+
+    @contextmanager
+    def limits(self) -> Iterator[None]:
+        """The engine's bounds as the profile wants them. Process-wide while it lasts."""
+        with ExitStack() as stack:
+            if self.profile.starts_per_tick:
+                stack.enter_context(patch("ductor.engine.tick.STARTS_PER_TICK", self.profile.starts_per_tick))
+            if self.profile.header_bytes:
+                stack.enter_context(patch("ductor.app.commit.MAX_HEADER_BYTES", self.profile.header_bytes))
+            yield
+
+    def publish(self, definition: Definition) -> str:
+        """The id of the definition, stored as published. It is not validated."""
+        definition_id = f"d{len(self._graphs)}"
+        row = DefinitionRow(
+            id=definition_id,
+            tenant=TENANT,
+            family_slug=definition.family_slug,
+            status=DefinitionStatus.PUBLISHED,
+            version=1,
+            document={},
+        )
+        self.table.write([Put(row_item(row, 1)), Put(plan_item(TENANT, definition_id, definition))])
+        self._graphs[definition_id] = compile_graph(definition, self.behaviours)
+        return definition_id
+
+    def _known(self, definition_id: str) -> Definition:
+        return self._graphs[definition_id].definition
+
+    def trigger(self, definition_id: str, value: JSON = None, key: str | None = None) -> str:
+        """Start a run: its id."""
+        request = TriggerRequest(input={} if value is None else value, idempotency_key=key)
+        return self.triggers.trigger(self.caller, definition_id, request).run_id
+
+    def control(self, run_id: str, operation: str, request_id: str) -> None:
+        """Ask for a control; what the API accepts is remembered."""
+        self.controls.send(self.caller, run_id, operation, request_id, reason="simulated")
+        self.ledger.accepted(run_id, request_id, operation)
+
+    def run_ids(self) -> list[str]:
+        """All runs that were admitted, oldest first."""
+        return list(self.ledger.runs)
+
+    def state(self, run_id: str) -> RunState:
+        """The stored header."""
+        item = self.table.get(run_pk(run_id), HEAD)
+        assert item is not None, f"no run {run_id}"
+        state = read_header(item)
+        state.version = item.version
+        return state
+
+    def graph(self, run_id: str) -> Graph:
+        return self._graphs[self.state(run_id).origin.definition_id]
+
+    def stalled(self, run_id: str) -> bool:
+        return self.table.get(run_pk(run_id), STALL) is not None
+
+    def history(self, run_id: str) -> list[Transition]:
+        """All transitions of a run so far."""
+        return [entry.transition for entry in read_history(self.table, self.state(run_id))]
+
+    def statuses(self, run_id: str) -> dict[str, str]:
+        """The status of each step."""
+        nodes = self.state(run_id).root.nodes
+        return {ref: nodes[ref].status.value if ref in nodes else "pending" for ref in self.graph(run_id).by_ref}
+
+    def output(self, run_id: str, node: str) -> Any:
+        """The recorded output of a step."""
+        return self.value(run_id, self.state(run_id).root.nodes[node].output)
+
+    def value(self, run_id: str, payload: Payload) -> JSON:
+        return self.payloads.load(run_id, payload)
+
+    def attempts(self, run_id: str) -> list[Attempt]:
+        """The attempt rows of a run."""
+        items = self.table.query(run_pk(run_id), prefix="A#", limit=100_000).items
+        return [msgspec.json.decode(item.body, type=Attempt) for item in items]
+
+    def _note(self, what: str, detail: str) -> None:
+        self.ledger.say(f"        ! {what}: {detail}")
+
+    def damage(self, run_id: str) -> None:
+        """Make a header unreadable, as a release that cannot read it would find it."""
+        item = self.table.get(run_pk(run_id), HEAD)
+        if item is not None and not item.body.startswith(_DAMAGE):
+            self._rewrite(item, _DAMAGE + item.body)
+
+    def mend(self) -> None:
+        """Take back every fault of the engine and every damage."""
+        self.broken = False
+        for run_id in self.run_ids():
+            item = self.table.get(run_pk(run_id), HEAD)
+            if item is not None and item.body.startswith(_DAMAGE):
+                self._rewrite(item, item.body.removeprefix(_DAMAGE))
+
+    def _rewrite(self, item: Item, body: bytes) -> None:
+        self.table.write([Put(msgspec.structs.replace(item, body=body, version=item.version + 1))])
+
+
+_DAMAGE: Final = b"?"
+
+
+class Breakable:
+    """A step type whose start fails for as long as the world is broken."""
+
+    def __init__(self, inner: Behaviour, world: World) -> None:
+        self._inner = inner
+        self._world = world
+        self.compile = inner.compile
+        self.due = inner.due
+        self.finished = inner.finished
+
+    def start(self, ctx: NodeContext) -> Iterable[Transition]:
+        if self._world.broken:
+            raise RuntimeError("a fault that comes back at every try")
+        return self._inner.start(ctx)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ductor.actions.errors import ActionLoadError
 from ductor.actions.http import HttpSettings
@@ -94,6 +94,14 @@ class NoFaults:
         """Nothing happens here."""
 
 
+class Loop(Protocol):
+    """Something that runs on a thread of its own until it is told to stop."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Return soon after `stop` is set."""
+        ...
+
+
 class LocalApp:
     """The whole engine in one process on one data file. `start` and `stop` once each."""
 
@@ -124,9 +132,7 @@ class LocalApp:
         )
         self.controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
         self.runs = Runs(table=table, payloads=payloads, library=library, tenants=self.tenants)
-        dispatcher = Dispatcher(
-            intents=intents, steps=steps, timers=timers, attempts=attempts, clock=clock, ids=ids
-        )
+        dispatcher = Dispatcher(intents=intents, steps=steps, timers=timers, attempts=attempts, clock=clock, ids=ids)
         committer = Committer(
             table=table,
             payloads=payloads,
@@ -135,9 +141,7 @@ class LocalApp:
             clock=clock,
             faults=faults,
         )
-        stalls = Stalls(
-            table=table, committer=committer, dispatcher=dispatcher, clock=clock, ids=ids, faults=faults
-        )
+        stalls = Stalls(table=table, committer=committer, dispatcher=dispatcher, clock=clock, ids=ids, faults=faults)
         coordinator = Coordinator(
             table=table,
             committer=committer,
@@ -165,7 +169,7 @@ class LocalApp:
         name = f"local-{os.getpid()}-{ids.token(4)}"
         worker = Worker(doors, WorkerSettings(name=name, lease_ms=LEASE_MS, sole_since=sole_since))
         threads = self._settings.workers or DEFAULT_WORKERS
-        self._loops = {
+        self._loops: dict[str, Loop] = {
             "engine": EngineLoop(
                 coordinator=coordinator,
                 worker=worker,

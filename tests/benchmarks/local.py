@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.benchmarks.definitions import Document
+
 from ductor.app.access import Caller
 from ductor.app.admission import TriggerRequest
 from ductor.bootstrap import LocalApp, LocalSettings, local_app
 from ductor.model.enums import RunStatus
-from tests.benchmarks.definitions import Document
 
 DEADLINE_S = 300.0
 CLIENTS = 16

@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
-
-from ductor.model.attempt import Attempt, AttemptStatus
 from tests.e2e.effects import EFFECTS
 from tests.e2e.server import Server, publish, status
+
+from ductor.model.attempt import Attempt, AttemptStatus
 
 RUNS = 200
 STEPS = 10
@@ -41,9 +41,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_kill_at_any_moment_loses_no_step_and_repeats_only_what_was_in_flight(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_kill_at_any_moment_loses_no_step_and_repeats_only_what_was_in_flight(server: Server, tmp_path: Path) -> None:
     chance = random.Random(20)
     with server.client() as client:
         definition = publish(client, CHAIN)
@@ -69,9 +67,7 @@ def test_a_kill_at_any_moment_loses_no_step_and_repeats_only_what_was_in_flight(
 def _trigger(server: Server, definition: str, key: str) -> str | None:
     try:
         with server.client() as client:
-            answer = client.post(
-                f"/api/v2/workflow-definitions/{definition}:trigger", json={"idempotency_key": key}
-            )
+            answer = client.post(f"/api/v2/workflow-definitions/{definition}:trigger", json={"idempotency_key": key})
     except httpx.TransportError:
         return None
     assert answer.status_code == 202, answer.text

@@ -146,9 +146,7 @@ def _reference(task: AttemptTask, output: Payload) -> Payload:
 
 def _item(attempt: Attempt, version: int) -> Item:
     task = attempt.task
-    return Item(
-        pk=run_pk(task.run_id), sk=attempt_sk(task.node, task.attempt), version=version, body=_encode(attempt)
-    )
+    return Item(pk=run_pk(task.run_id), sk=attempt_sk(task.node, task.attempt), version=version, body=_encode(attempt))
 
 
 def _row(item: Item | None) -> Row | None:

@@ -22,11 +22,11 @@ from ductor.model.definition import Definition
 from ductor.model.enums import StepType
 from ductor.model.errors import StepError, clip
 from ductor.model.intent import Intent
-from ductor.model.json import JSON
+from ductor.model.json import JSON, encode
 from ductor.model.payload import Payload
 from ductor.model.run import MAX_HEADER_BYTES, HistoryRow, LastTick, Origin, RunState
 from ductor.model.transition import OperatorAudited
-from ductor.ports import Clock, Faults, Item, Put, Table, UnavailableError
+from ductor.ports import Clock, Expect, Faults, Item, Put, Table, UnavailableError
 
 LoadDefinition = Callable[[str, str], Definition]
 """(tenant, definition id) to the published definition, which never changes."""
@@ -124,6 +124,9 @@ class Committer:
         """What must be there when the new header is seen, and harms nobody if it never is."""
         for stored in result.stores:
             self._payloads.put(run_id, stored)
+        for waiter in result.registrations:
+            row = {"run_id": run_id, "node": waiter.node, "generation": waiter.generation, "wait": waiter.body}
+            self._table.write((Put(Item(pk=waiter.pk, sk=waiter.sk, body=encode(row)), Expect.ABSENT),))
         if last.transitions:
             self._table.write((Put(history_item(run_id, version, last)),))
         self._faults.at("coordinator.before_commit")

@@ -15,7 +15,10 @@ from ductor.app.cache import Cache
 from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
 from ductor.app.headers import HEAD, is_stalled, read_header, request_sk, run_pk
+from ductor.app.requests import read_outcome
 from ductor.app.stalls import Stalls
+from ductor.engine.decide import DUPLICATE
+from ductor.model.errors import StepError
 from ductor.model.intent import OPERATOR_KINDS, Intent
 from ductor.model.run import RunState
 from ductor.ports import Faults, Message, Table, UnavailableError, Unit
@@ -158,21 +161,32 @@ class Coordinator:
         return done.outcome
 
     def _unanswered(self, run_id: str, intents: list[Intent]) -> list[Intent]:
-        """Without operators' requests that have an outcome already, whoever repeats them and however late."""
+        """The intents, with repeats of answered requests marked: they are audited and never applied, however late."""
         asked = [intent for intent in intents if intent.kind in OPERATOR_KINDS]
         if not asked:
             return intents
         keys = [(run_pk(run_id), request_sk(intent.request_id)) for intent in asked]
-        answered = {sk for _, sk in self._table.batch_get(keys)}
+        rows = self._table.batch_get(keys)
+        answered = {sk: read_outcome(row).request_hash for (_, sk), row in rows.items()}
         kept: list[Intent] = []
         for intent in intents:
+            sk = request_sk(intent.request_id)
+            if intent.kind in OPERATOR_KINDS and sk in answered:
+                kept.append(_repeat(intent, same=answered[sk] == intent.request_hash))
+                continue
             if intent.kind in OPERATOR_KINDS:
-                sk = request_sk(intent.request_id)
-                if sk in answered:
-                    continue
-                answered.add(sk)
+                answered[sk] = intent.request_hash
             kept.append(intent)
         return kept
+
+
+def _repeat(intent: Intent, *, same: bool) -> Intent:
+    """The intent as one that only leaves an audit entry; it has no request id, whose outcome is already stored."""
+    if same:
+        error = StepError(DUPLICATE, f"the request {intent.request_id} was answered before")
+    else:
+        error = StepError("REQUEST_ID_REUSED", f"the request id {intent.request_id} was used for something else")
+    return msgspec.structs.replace(intent, error=error, request_id="")
 
 
 def retry_after_ms(receives: int) -> int:

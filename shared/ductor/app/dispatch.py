@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -32,12 +32,28 @@ class Attempts(Protocol):
         ...
 
 
+Handler = Callable[[Graph, RunState, Command, str], Iterable[Intent]]
+"""Carries out one type of command of a committed state; the text is the command's id. Returns intents to send."""
+
+
 class Dispatcher:
-    """Sends what a commit asked for. Raises UnavailableError when something could not be sent: try the run again."""
+    """Sends what a commit asked for. Raises UnavailableError when something could not be sent: try the run again.
+
+    `handlers` carry out the commands of step types and run features that this module does not know.
+    """
 
     def __init__(
-        self, *, intents: Queue, steps: Queue, timers: Timers, attempts: Attempts, clock: Clock, ids: Ids
+        self,
+        *,
+        intents: Queue,
+        steps: Queue,
+        timers: Timers,
+        attempts: Attempts,
+        clock: Clock,
+        ids: Ids,
+        handlers: Mapping[type, Handler] | None = None,
     ) -> None:
+        self._handlers = handlers or {}
         self._intents = intents
         self._steps = steps
         self._timers = timers
@@ -66,6 +82,10 @@ class Dispatcher:
         tasks: list[tuple[str, AttemptTask]],
         replies: list[Intent],
     ) -> None:
+        handler = self._handlers.get(type(command))
+        if handler is not None:
+            replies.extend(handler(graph, state, command, mark))
+            return
         match command:
             case StartAttempt(node, attempt, _):
                 task = task_of(graph, state, node, attempt)

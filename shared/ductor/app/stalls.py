@@ -92,10 +92,7 @@ class Stalls:
         self._dispatcher.send(graph, state, state.last.commands, fresh=True)
         mark = self._ids.token(6)
         self._dispatcher.intend(
-            [
-                msgspec.structs.replace(intent, id=f"{intent.id}~{mark}")
-                for intent in (*_read_kept(rows), *rest)
-            ]
+            [msgspec.structs.replace(intent, id=f"{intent.id}~{mark}") for intent in (*_read_kept(rows), *rest)]
         )
         self._faults.at("coordinator.after_replay")
         freed = msgspec.structs.replace(header_item(state), version=item.version + 1)

@@ -1,4 +1,4 @@
-"""Finds runs whose next wake-up is overdue, and wakes them: the net under every lost message. Changes no state itself."""
+"""Wakes runs whose next wake-up is overdue: the net under every lost message. Changes no state itself."""
 
 from __future__ import annotations
 

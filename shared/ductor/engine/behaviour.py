@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ductor.model.command import Command, Registration
 from ductor.model.definition import Step
 from ductor.model.intent import Intent
 from ductor.model.transition import Transition
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class Behaviour(Protocol):
-    """How nodes of one type act. All methods are pure; transitions are applied in the order given."""
+    """How nodes of one type act. All methods are pure; transitions are applied in the order given.
+
+    `Plain` has the answers of a type that does not take part in something; derive from it. `speaks` says whether the
+    type has registrations or commands of its own: asking the others would cost every transition.
+    """
+
+    speaks: bool
 
     def compile(self, step: Step) -> Any:
         """The step's args, parsed and with compiled expressions. Raises ValueError for args that validation refuses."""
@@ -31,3 +38,46 @@ class Behaviour(Protocol):
     def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
         """The node's present attempt has ended as the intent says."""
         ...
+
+    def refuses(self, ctx: NodeContext, intent: Intent) -> tuple[str, str] | None:
+        """Why an operator's intent for this node (approve, reject, resolve, …) cannot apply: code and sentence."""
+        ...
+
+    def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        """Something for this waiting node has arrived: a decision, an event, a child's end. Its generation matches."""
+        ...
+
+    def register(self, ctx: NodeContext, transition: Transition) -> Iterable[Registration]:
+        """What must be findable before `transition` of this node is committed. Harmless if the commit fails."""
+        ...
+
+    def commands(self, ctx: NodeContext, transition: Transition) -> Iterable[Command]:
+        """What to ask of the outside after `transition` of this node was committed, beyond what every node asks."""
+        ...
+
+
+class Plain:
+    """A type that never parks, never hands anything out and listens to nobody."""
+
+    speaks = False
+
+    def compile(self, step: Step) -> Any:
+        return None
+
+    def due(self, ctx: NodeContext) -> Iterable[Transition]:
+        return ()
+
+    def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        return ()
+
+    def refuses(self, ctx: NodeContext, intent: Intent) -> tuple[str, str] | None:
+        return "STEP_TYPE_WRONG", f"a step of type {ctx.node.step.type.value} takes no {intent.kind.value}"
+
+    def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        return ()
+
+    def register(self, ctx: NodeContext, transition: Transition) -> Iterable[Registration]:
+        return ()
+
+    def commands(self, ctx: NodeContext, transition: Transition) -> Iterable[Command]:
+        return ()

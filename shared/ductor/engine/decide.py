@@ -13,7 +13,7 @@ from ductor.model import transition as tr
 from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import Join, NodeStatus, RunStatus
 from ductor.model.errors import StepError
-from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
+from ductor.model.intent import DECISION_KINDS, NODE_KINDS, OPERATOR_KINDS, Intent, IntentKind
 from ductor.model.transition import Transition
 
 _LIVE: Final = frozenset({NodeStatus.SCHEDULED, NodeStatus.WAITING, NodeStatus.RETRYING, NodeStatus.PAUSED})
@@ -23,6 +23,8 @@ def decide(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     """The transitions that an intent causes now; none for an intent that comes too late or twice."""
     if intent.kind in OPERATOR_KINDS:
         return _operate(ctx, intent)
+    if intent.kind in NODE_KINDS:
+        return _told(ctx, intent)
     rule = _RULES.get(intent.kind)
     return rule(ctx, intent) if rule else ()
 
@@ -57,10 +59,10 @@ def decide_due(ctx: TickContext) -> Iterable[Transition]:
         return
     for ref in [ref for ref, entry in state.root.nodes.items() if _is_due(entry.deadline, entry.check_at, ctx.now)]:
         entry = state.root.nodes[ref]
-        if entry.status is NodeStatus.SCHEDULED:
+        if 0 < entry.check_at <= ctx.now and not entry.status.ended:
             every = entry.check_every if state.ending else min(entry.check_every * 2, MAX_CHECK_MS)
             yield tr.NodeChecked(ref, ctx.now + every, every)
-        elif entry.status in PARKED and not resting and not state.ending:
+        if 0 < entry.deadline <= ctx.now and entry.status in PARKED and not resting and not state.ending:
             own = NodeContext(ctx, ctx.graph.by_ref[ref])
             yield from own.node.behaviour.due(own)
 
@@ -142,6 +144,17 @@ def _attempt_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return own.node.behaviour.finished(own, intent)
 
 
+def _told(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    """What others tell a waiting node. While the run is ending nobody listens any more."""
+    entry = ctx.state.root.nodes.get(intent.node)
+    if entry is None or entry.status is not NodeStatus.WAITING or entry.generation != intent.generation:
+        return ()
+    if ctx.state.ending:
+        return ()
+    own = NodeContext(ctx, ctx.graph.by_ref[intent.node])
+    return own.node.behaviour.told(own, intent)
+
+
 def _command_failed(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     """A command that can never be carried out fails its node, as a non-retryable end of the attempt it was for."""
     refused = Intent(
@@ -166,15 +179,16 @@ _RULES: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] 
 
 def _operate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     """An operator's intent is applied or rejected, and either way leaves an audit entry."""
-    refusal = _refusal(ctx.state.status, ctx.state.ending, intent.kind)
+    refusal = _refusal(ctx, intent)
     yield tr.OperatorAudited(
         intent_id=intent.id,
         operation=intent.kind.value,
-        outcome="rejected" if refusal else "applied",
+        outcome=_outcome(refusal),
         actor=intent.actor,
         request_id=intent.request_id,
         request_hash=intent.request_hash,
         reason=intent.reason,
+        target=intent.node,
         code=refusal[0] if refusal else "",
         message=refusal[1] if refusal else "",
     )
@@ -182,8 +196,41 @@ def _operate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
         yield from _OPERATIONS[intent.kind](ctx, intent)
 
 
-def _refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKind) -> tuple[str, str] | None:
+DUPLICATE: Final = "DUPLICATE"
+"""Error code of an intent that repeats an answered request: audited as a duplicate, never applied."""
+
+
+def _outcome(refusal: tuple[str, str] | None) -> str:
+    if refusal is None:
+        return "applied"
+    return "duplicate" if refusal[0] == DUPLICATE else "rejected"
+
+
+def _refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
     """Why the control does not apply now: code and sentence (runs: Controls)."""
+    if intent.error is not None:
+        return intent.error.code, intent.error.message
+    if intent.kind in DECISION_KINDS:
+        return _decision_refusal(ctx, intent)
+    return _control_refusal(ctx.state.status, ctx.state.ending, intent.kind)
+
+
+def _decision_refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
+    node = ctx.graph.by_ref.get(intent.node)
+    entry = ctx.state.root.nodes.get(intent.node)
+    if node is None:
+        return "STEP_UNKNOWN", f"the run has no step {intent.node}"
+    if entry is not None and entry.status.ended:
+        return "ALREADY_DECIDED", f"already decided: {intent.node} is {entry.status.value}"
+    if ctx.state.status.terminal:
+        return "RUN_TERMINAL", f"the run has already ended as {ctx.state.status.value}"
+    if entry is None or entry.status is not NodeStatus.WAITING or ctx.state.ending:
+        return "NOT_WAITING", f"not waiting: {intent.node} is {entry.status.value if entry else 'pending'}"
+    own = NodeContext(ctx, node)
+    return node.behaviour.refuses(own, intent)
+
+
+def _control_refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKind) -> tuple[str, str] | None:
     if kind is IntentKind.REDRIVE:
         if status in (RunStatus.FAILED, RunStatus.TIMED_OUT):
             return None
@@ -196,7 +243,14 @@ def _refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKind) -> tu
         return "NOT_PAUSED", f"not paused but {status.value}"
     if kind is IntentKind.CANCEL and drain is RunStatus.CANCELLED:
         return "ALREADY_CANCELLING", "the run is already being cancelled"
+    if kind not in _OPERATIONS:
+        return "OPERATION_UNKNOWN", f"this release does not know the control {kind.value}"
     return None
+
+
+def _decide_node(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    own = NodeContext(ctx, ctx.graph.by_ref[intent.node])
+    return own.node.behaviour.told(own, intent)
 
 
 def _pause(_ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
@@ -226,4 +280,7 @@ _OPERATIONS: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transitio
     IntentKind.CANCEL: _cancel_run,
     IntentKind.TERMINATE: _terminate,
     IntentKind.REDRIVE: _redrive,
+    IntentKind.APPROVE: _decide_node,
+    IntentKind.REJECT: _decide_node,
+    IntentKind.RESOLVE: _decide_node,
 }

@@ -154,6 +154,7 @@ def _node_scheduled(graph: Graph, state: RunState, t: tr.NodeScheduled, at: int)
     node.attempt = t.attempt
     node.generation = t.generation
     node.input = t.input
+    node.scheduled_at = at
     node.deadline = 0
     node.check_at = t.check_at
     node.check_every = t.check_every
@@ -173,6 +174,8 @@ def _node_parked(graph: Graph, state: RunState, t: tr.NodeParked, at: int) -> No
     node.generation = t.generation
     node.deadline = t.deadline
     node.input = t.input
+    node.check_at = t.check_at
+    node.check_every = t.check_every
 
 
 def _node_retrying(_graph: Graph, state: RunState, t: tr.NodeRetrying, at: int) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ductor.engine.behaviour import Behaviour
 from ductor.expressions import Program, Template, compile_cel, compile_template
 from ductor.model.definition import Definition, Step
 from ductor.model.enums import EdgeType, StepType
-
-if TYPE_CHECKING:
-    from ductor.engine.behaviour import Behaviour
 
 
 @dataclass(frozen=True, slots=True)

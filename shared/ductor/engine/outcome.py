@@ -134,9 +134,7 @@ def _effects(ctx: NodeContext, own: Mapping[str, JSON]) -> tuple[Payload | None,
     return context, attributes
 
 
-def _evaluate(
-    ctx: NodeContext, programs: tuple[tuple[str, Program], ...], own: Mapping[str, JSON]
-) -> dict[str, JSON]:
+def _evaluate(ctx: NodeContext, programs: tuple[tuple[str, Program], ...], own: Mapping[str, JSON]) -> dict[str, JSON]:
     return {key: ctx.evaluate(program, own) for key, program in programs}
 
 

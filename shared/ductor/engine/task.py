@@ -28,5 +28,5 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
         connection_ref=step.connection_ref,
         connection_ref_mode=step.connection_ref_mode,
         definition_id=state.origin.definition_id,
-        scheduled_at=entry.started_at,
+        scheduled_at=entry.scheduled_at,
     )

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ductor.engine.context import Load, TickContext
+from ductor.engine.context import Load, NodeContext, TickContext
 from ductor.engine.decide import decide, decide_due, decide_end, decide_ready, soonest_due
 from ductor.engine.graph import Graph
 from ductor.engine.outcome import ending
 from ductor.model import transition as tr
-from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
+from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, Registration, RevokeAttempt, StartAttempt
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
@@ -42,6 +42,7 @@ class Tick:
     transitions: tuple[Transition, ...]
     commands: tuple[Command, ...]
     stores: tuple[Stored, ...]
+    registrations: tuple[Registration, ...] = ()
 
 
 def tick(graph: Graph, state: RunState, intents: Sequence[Intent], now: int, load: Load) -> Tick:
@@ -53,7 +54,8 @@ def tick(graph: Graph, state: RunState, intents: Sequence[Intent], now: int, loa
     rearm = _fire(ctx, intents)
     _apply(ctx, decide_end(ctx))
     _arm(ctx, rescan=rearm)
-    return Tick(state, tuple(ctx.transitions), _commands(ctx, intents), tuple(ctx.stores.values()))
+    commands = _commands(ctx, intents)
+    return Tick(state, tuple(ctx.transitions), commands, tuple(ctx.stores.values()), _registrations(ctx))
 
 
 def _apply(ctx: TickContext, transitions: Iterable[Transition]) -> None:
@@ -111,11 +113,30 @@ def _commands(ctx: TickContext, intents: Sequence[Intent]) -> tuple[Command, ...
     commands: list[Command] = []
     for transition in ctx.transitions:
         commands.extend(_command_of(ctx, transition))
+        own = _speaking(ctx, transition)
+        if own is not None:
+            commands.extend(own.node.behaviour.commands(own, transition))
     if _may_start(ctx):
         commands.append(Nudge())
     if not ctx.transitions:
         commands.extend(_again(ctx.state, intents, ctx.now))
     return tuple(commands)
+
+
+def _registrations(ctx: TickContext) -> tuple[Registration, ...]:
+    found: list[Registration] = []
+    for transition in ctx.transitions:
+        own = _speaking(ctx, transition)
+        if own is not None:
+            found.extend(own.node.behaviour.register(own, transition))
+    return tuple(found)
+
+
+def _speaking(ctx: TickContext, transition: Transition) -> NodeContext | None:
+    """The node of a transition, if its type has commands or registrations of its own."""
+    ref = getattr(transition, "node", "")
+    node = ctx.graph.by_ref.get(ref) if ref else None
+    return NodeContext(ctx, node) if node is not None and node.behaviour.speaks else None
 
 
 def _again(state: RunState, intents: Sequence[Intent], now: int) -> Iterable[Command]:
@@ -174,7 +195,7 @@ def abort(graph: Graph, state: RunState, error: StepError, now: int) -> Tick:
     if not state.ending and not state.status.terminal:
         _apply(ctx, ending(ctx, RunStatus.FAILED, error, ""))
         _apply(ctx, decide_end(ctx))
-    return Tick(state, tuple(ctx.transitions), _commands(ctx, ()), ())
+    return Tick(state, tuple(ctx.transitions), _commands(ctx, ()), (), ())
 
 
 def _no_payloads(payload: Payload) -> JSON:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ductor.model.json import JSON
+
 
 class StartAttempt(msgspec.Struct, frozen=True, omit_defaults=True, tag="start"):
     """Hand an attempt to the step workers."""
@@ -40,3 +42,17 @@ class Nudge(msgspec.Struct, frozen=True, omit_defaults=True, tag="nudge"):
 
 
 Command = StartAttempt | RevokeAttempt | CheckAttempt | ArmWake | Nudge
+
+
+class RegisterWaiter(msgspec.Struct, frozen=True, omit_defaults=True, tag="waiter"):
+    """Make a waiting node findable by what it waits for: row `sk` of partition `pk`, written before the commit."""
+
+    node: str
+    generation: int
+    pk: str
+    sk: str
+    body: JSON = None
+
+
+Registration = RegisterWaiter
+"""What must be stored before a commit, because others look it up as soon as the state is visible."""

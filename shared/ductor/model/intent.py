@@ -25,12 +25,58 @@ class IntentKind(StrEnum):
     TERMINATE = "terminate"
     REDRIVE = "redrive"
     NUDGE = "nudge"
+    APPROVE = "approve"
+    REJECT = "reject"
+    RESOLVE = "resolve"
+    SIGNAL = "signal"
+    EVENT_MATCHED = "event_matched"
+    CHILD_FINISHED = "child_finished"
+    PARENT_CLOSED = "parent_closed"
+    DIGEST_ARRIVAL = "digest_arrival"
+    DIGEST_CLOSED = "digest_closed"
+    ADMIT = "admit"
+    CONTINUE_AS_NEW = "continue_as_new"
+    NODE_PAUSE = "node_pause"
+    NODE_RESUME = "node_resume"
+    NODE_RESET = "node_reset"
+    NODE_RETRY_POLICY = "node_retry_policy"
+    NODE_TIMEOUT = "node_timeout"
 
 
 OPERATOR_KINDS = frozenset(
-    {IntentKind.PAUSE, IntentKind.RESUME, IntentKind.CANCEL, IntentKind.TERMINATE, IntentKind.REDRIVE}
+    {
+        IntentKind.PAUSE,
+        IntentKind.RESUME,
+        IntentKind.CANCEL,
+        IntentKind.TERMINATE,
+        IntentKind.REDRIVE,
+        IntentKind.APPROVE,
+        IntentKind.REJECT,
+        IntentKind.RESOLVE,
+        IntentKind.SIGNAL,
+        IntentKind.CONTINUE_AS_NEW,
+        IntentKind.NODE_PAUSE,
+        IntentKind.NODE_RESUME,
+        IntentKind.NODE_RESET,
+        IntentKind.NODE_RETRY_POLICY,
+        IntentKind.NODE_TIMEOUT,
+    }
 )
 """Intents of people and programs: audited, and idempotent by `request_id`."""
+
+
+DECISION_KINDS = frozenset({IntentKind.APPROVE, IntentKind.REJECT, IntentKind.RESOLVE})
+"""Operators' intents that end one waiting node."""
+
+NODE_KINDS = frozenset(
+    {
+        IntentKind.EVENT_MATCHED,
+        IntentKind.CHILD_FINISHED,
+        IntentKind.DIGEST_ARRIVAL,
+        IntentKind.DIGEST_CLOSED,
+    }
+)
+"""What other parties tell one waiting node; matched by node and generation, so a late or repeated one is a no-op."""
 
 
 class Intent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -63,12 +63,17 @@ class NodeScheduled(_Transition, frozen=True, tag="node_scheduled"):
 
 
 class NodeParked(_Transition, frozen=True, tag="node_parked"):
-    """The node waits until `deadline` (0 = without limit) or for what its type waits for."""
+    """The node waits until `deadline` (0 = without limit) or for what its type waits for.
+
+    `input` is what it rendered when it began to wait. A wait for somebody else is looked after at `check_at`.
+    """
 
     node: str
     generation: int
     deadline: int = 0
     input: Payload = NULL
+    check_at: int = 0
+    check_every: int = 0
 
 
 class NodeRetrying(_Transition, frozen=True, tag="node_retrying"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ductor.engine.backoff import jittered_ms, may_retry
+from ductor.engine.behaviour import Plain
 from ductor.engine.context import NodeContext
 from ductor.engine.outcome import complete, fail
 from ductor.expressions import ExpressionError, Template, compile_template
@@ -66,7 +67,7 @@ CHECK_MS: Final = 60_000
 """How long after an attempt was handed out somebody first looks whether it is still alive; doubles from there."""
 
 
-class ActionBehaviour:
+class ActionBehaviour(Plain):
     """Hands attempts to the step workers and applies what their rows say."""
 
     def compile(self, step: Step) -> Template:

@@ -7,13 +7,13 @@ from typing import Annotated, Final
 
 import msgspec
 
+from ductor.engine.behaviour import Plain
 from ductor.engine.context import NodeContext
 from ductor.engine.outcome import complete, fail
 from ductor.expressions import ExpressionError, Program, compile_cel
 from ductor.model.definition import Step
 from ductor.model.enums import EdgeType
 from ductor.model.errors import StepError, Violation
-from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.payload import Inline
 from ductor.model.transition import Transition
@@ -48,7 +48,7 @@ _TRUE: Final = frozenset({EdgeType.TRUE})
 _FALSE: Final = frozenset({EdgeType.FALSE})
 
 
-class ConditionBehaviour:
+class ConditionBehaviour(Plain):
     """Decides in the tick; never waits."""
 
     def compile(self, step: Step) -> Program:
@@ -60,9 +60,3 @@ class ConditionBehaviour:
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
         return complete(ctx, Inline({"value": value}), _TRUE if value else _FALSE)
-
-    def due(self, ctx: NodeContext) -> Iterable[Transition]:
-        return ()
-
-    def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
-        return ()

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
+from ductor.engine.behaviour import Plain
 from ductor.engine.context import NodeContext
 from ductor.engine.outcome import complete, fail
 from ductor.expressions import ExpressionError, Program, compile_cel
 from ductor.model.definition import Step
 from ductor.model.errors import StepError
-from ductor.model.intent import Intent
 from ductor.model.json import JSON, encode
 from ductor.model.payload import MAX_OUTPUT_BYTES
 from ductor.model.transition import Transition
@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     aggregate: dict[str, tuple[Aggregate, Program | None]]
 
 
-class DataflowBehaviour:
+class DataflowBehaviour(Plain):
     """Shapes data inside the tick; never waits."""
 
     def compile(self, step: Step) -> Plan:
@@ -71,12 +71,6 @@ class DataflowBehaviour:
             message = f"the result has {size} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
             return fail(ctx, StepError("OUTPUT_TOO_LARGE", message, retryable=False))
         return complete(ctx, ctx.tick.keep(output))
-
-    def due(self, ctx: NodeContext) -> Iterable[Transition]:
-        return ()
-
-    def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
-        return ()
 
 
 def _program(source: str | None) -> Program | None:

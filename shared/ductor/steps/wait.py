@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from ductor.engine.behaviour import Plain
 from ductor.engine.context import NodeContext, rfc3339
 from ductor.engine.outcome import complete, fail
 from ductor.expressions import ExpressionError, Program, compile_cel
@@ -16,7 +17,6 @@ from ductor.model import transition as tr
 from ductor.model.definition import Step
 from ductor.model.enums import EdgeType
 from ductor.model.errors import StepError, Violation
-from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.payload import Inline
 from ductor.model.transition import Transition
@@ -99,7 +99,7 @@ def expressions(step: Step) -> Iterator[Expression]:
     return texts(step, frozenset(), "duration_expr", "until_expr")
 
 
-class WaitBehaviour:
+class WaitBehaviour(Plain):
     """Parks the node until its deadline; the run's wake-up ends the wait."""
 
     def compile(self, step: Step) -> _Plan:
@@ -124,9 +124,6 @@ class WaitBehaviour:
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
         return _over(ctx)
-
-    def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
-        return ()
 
 
 class _Plan(msgspec.Struct, frozen=True):

@@ -356,9 +356,10 @@ class _Transaction:
         return _translated(self._database, lambda: self._database.begin(self._durable))
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
+        failure = self._database.failed(error) if isinstance(error, sqlite3.Error) else None
         _translated(self._database, lambda: self._database.end(error is None, self._durable))
-        if isinstance(error, sqlite3.Error):
-            raise self._database.failure(error) from error
+        if failure is not None:
+            raise failure from error
 
 
 class _Part:

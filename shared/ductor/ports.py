@@ -126,15 +126,17 @@ class Table(Protocol):
     ) -> Page:
         """Rows of one partition in sort order: `prefix`, or `low` <= sort <= `high`.
 
-        With `index`, pk and the sort bounds refer to that index's pair. A cursor continues after the last row
-        returned even if that row has since been deleted. Raises ValueError for a cursor that is not ours.
+        Sort order is that of the keys' UTF-8 bytes. With `index`, pk and the sort bounds refer to that index's pair.
+        A cursor continues after the last row returned even if that row has since been deleted. Raises ValueError for
+        a cursor that is not this query's, a prefix together with a range, or a limit below 1.
         """
         ...
 
     def write(self, ops: Sequence[Op]) -> Conflict | None:
         """Apply all ops or none. None on success; the first lost condition otherwise.
 
-        Two ops on one row in a single write are a ValueError. Raises ItemTooLargeError, UnavailableError.
+        Two ops on one row in a single write are a ValueError, and so is a key that is empty, over 2,048 (pk) or 1,024
+        (sk) bytes, or no valid Unicode. Raises ItemTooLargeError, UnavailableError.
         """
         ...
 
@@ -161,7 +163,8 @@ class QueueName(StrEnum):
 class Outgoing(msgspec.Struct, frozen=True):
     """A message to send. `dedup_id` repeated within 5 minutes (per group) is swallowed by a FIFO queue, silently.
 
-    `delay_ms` (0 to 900,000) is refused on a FIFO queue with ValueError.
+    `delay_ms` (0 to 900,000) is refused on a FIFO queue with ValueError. A FIFO queue needs `group` and `dedup_id`, of
+    at most 128 characters each; a body takes at most 1 MiB. Other queues ignore `dedup_id`.
     """
 
     body: bytes
@@ -192,14 +195,19 @@ class Queue(Protocol):
         """Send in order; the indexes of entries that were not accepted (retry those), empty when all were."""
         ...
 
-    def receive(self, limit: int, *, visibility_ms: int, wait_ms: int = 0) -> tuple[Message, ...]: ...
+    def receive(self, limit: int, *, visibility_ms: int, wait_ms: int = 0) -> tuple[Message, ...]:
+        """Take up to `limit` messages, hidden from others for `visibility_ms` (0 to 12 hours).
+
+        Waits up to `wait_ms` for the first one; inside `Unit.batch()` it never waits.
+        """
+        ...
 
     def ack(self, receipts: Sequence[str]) -> None:
-        """Remove for good. An expired receipt is ignored."""
+        """Remove for good. A receipt of an earlier delivery is ignored; on a FIFO queue, so is an expired one."""
         ...
 
     def retry(self, receipts: Sequence[str], *, delay_ms: int) -> None:
-        """Make visible again after `delay_ms`, keeping the place in its group."""
+        """Make visible again after `delay_ms`, keeping the place in its group; until then the receipt stays good."""
         ...
 
     def dead_letter(self, receipts: Sequence[str], reason: str) -> None:

@@ -101,7 +101,7 @@ class Dispatcher:
                 task = AttemptTask(state.run_id, state.origin.tenant, node, attempt, generation, "", state.output)
                 reply = self._attempts.revoke(task, self._clock.now_ms())
                 if reply is not None:
-                    replies.append(reply)
+                    replies.append(msgspec.structs.replace(reply, id=mark))
 
     def _check(
         self,
@@ -118,7 +118,8 @@ class Dispatcher:
             return
         found = self._attempts.inspect(task, self._clock.now_ms())
         if isinstance(found, Intent):
-            replies.append(found)
+            # Not the id under which the worker told it: that one may stand in `applied`, and each would cause the other.
+            replies.append(msgspec.structs.replace(found, id=mark))
         elif found is not None:
             tasks.append((mark, found))
 

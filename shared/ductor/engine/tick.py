@@ -104,6 +104,8 @@ def _arm(ctx: TickContext, *, rescan: bool) -> None:
     """A run arms one wake-up, and only one earlier than the armed one."""
     if ctx.state.status.terminal:
         return
+    # Attempts that are asked to stop are looked after sooner than before.
+    rescan = rescan or any(isinstance(transition, tr.RunEnding) for transition in ctx.transitions)
     wanted = soonest_due(ctx) if rescan else ctx.soonest
     if wanted and (not ctx.state.wake_at or wanted < ctx.state.wake_at):
         ctx.apply(tr.WakeArmed(wanted))

@@ -24,7 +24,7 @@ _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.NodeFailed: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING}),
     tr.NodeSkipped: frozenset({_S.PENDING}),
     tr.NodeCancelled: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
-    tr.NodeChecked: frozenset({_S.SCHEDULED}),
+    tr.NodeChecked: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
 }
 _STARTS: Final = (tr.NodeScheduled, tr.NodeParked, tr.NodeSkipped)
 _LIVE: Final = frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.RUNNING, _S.PAUSED})
@@ -75,7 +75,7 @@ class Oracle:
             yield f"the run has ended as {state.status.value}"
         if isinstance(transition, tr.RunStarted) and state.started_at:
             yield "the run had started"
-        if isinstance(transition, tr.OperatorAudited):
+        if isinstance(transition, tr.OperatorAudited) and transition.request_id:
             self.requests.append(transition.request_id)
         node: str | None = getattr(transition, "node", None)
         if node is not None:
@@ -166,5 +166,5 @@ def _unwatched(state: RunState) -> Iterator[str]:
     for ref, entry in state.root.nodes.items():
         if entry.status is _S.SCHEDULED and not entry.check_at:
             yield f"nobody looks after the attempt of {ref}"
-        if entry.status in (_S.RETRYING, _S.WAITING) and not entry.deadline:
-            yield f"{ref} is {entry.status.value} without a deadline"
+        if entry.status in (_S.RETRYING, _S.WAITING) and not (entry.deadline or entry.check_at):
+            yield f"{ref} is {entry.status.value} and nobody will look"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 from unittest.mock import patch
 
 import msgspec
@@ -78,7 +78,7 @@ class World:
         self.broken = False
         self.behaviours = behaviours
         if self.chaos.chances.fault:
-            self.behaviours = {kind: Breakable(one, self) for kind, one in behaviours.items()}
+            self.behaviours = {kind: cast(Behaviour, Breakable(one, self)) for kind, one in behaviours.items()}
         self._stores()
         self._processes()
         self.caller = Caller("key", TENANT, frozenset(ALL_SCOPES))
@@ -286,9 +286,9 @@ class Breakable:
     def __init__(self, inner: Behaviour, world: World) -> None:
         self._inner = inner
         self._world = world
-        self.compile = inner.compile
-        self.due = inner.due
-        self.finished = inner.finished
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
         if self._world.broken:

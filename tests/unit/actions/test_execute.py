@@ -66,7 +66,6 @@ def test_a_model_is_written_in_json_mode() -> None:
         Invoice(note="\ud800"),
         RootModel[list[int]]([1]),
     ],
-    ids=str,
 )
 def test_an_output_that_is_no_exact_json_object_is_invalid(output: Any) -> None:
     refused = refusal(lambda: execute(returning(output), {}, ActionContext()))

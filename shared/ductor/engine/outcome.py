@@ -33,12 +33,10 @@ def complete(
     own = _own_view(ctx, "completed", output, error)
     try:
         context, attributes = _effects(ctx, own)
-        taken = _taken(ctx, edges | {EdgeType.DONE}, own)
+        taken = _taken(ctx, edges | {EdgeType.DONE}, own) or _taken_default(ctx, own)
     except ExpressionError as fault:
         yield from _fail_by(ctx, StepError(fault.code, fault.message, retryable=False), NodeStatus.FAILED, output)
         return
-    if not taken:
-        taken = _taken_default(ctx, own)
     no_route = bool(ctx.node.out) and not taken
     yield tr.NodeCompleted(ctx.id, output, taken, error, no_route, context, attributes)
     for name in ctx.node.checkpoints:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ductor.app.attempts import MAX_DELIVERIES
-from ductor.app.headers import HISTORY_PREFIX, request_sk, run_pk
+from ductor.app.headers import HISTORY_PREFIX, STALL, request_sk, run_pk
 from ductor.engine.fold import fold
 from ductor.model import transition as tr
 from ductor.model.attempt import Attempt
@@ -40,9 +40,13 @@ def _of_run(world: World, run_id: str, final: bool) -> Iterator[str]:
     attempts = {(row.task.node, row.task.attempt): row for row in world.attempts(run_id)}
     yield from _effects(world, run_id, attempts)
     yield from _outputs(world, state)
-    yield from _requests(world, run_id, oracle.requests)
+    stall = world.table.get(run_pk(run_id), STALL)
+    if stall is None or final:
+        yield from _requests(world, run_id, oracle.requests)
     yield from _waits(world, state)
     yield from _drained(world, state, rows, attempts)
+    if stall is not None and (final or not world.profile.worst.fault):
+        yield f"is stalled: {stall.body.decode()}"
     if final and not state.status.terminal:
         yield f"is {state.status.value} at the end of all time"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ductor.adapters.local.blobs import SqliteBlobs
 from ductor.adapters.local.database import Database
@@ -15,6 +16,18 @@ from ductor.adapters.local.timers import SqliteTimers
 from ductor.adapters.local.unit import SqliteUnit
 from ductor.ports import Blobs, Queue, QueueName, Table, Unit
 from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, MemoryTimers, NullUnit, VirtualClock
+
+
+class ReadTimers(Protocol):
+    """`ports.Timers` with its reading end."""
+
+    def arm(self, run_id: str, at: int) -> None: ...
+
+    def due(self, now: int, limit: int = 100) -> tuple[tuple[str, int], ...]: ...
+
+    def fired(self, timers: Sequence[tuple[str, int]]) -> None: ...
+
+    def next_at(self) -> int | None: ...
 
 
 def nothing() -> None:
@@ -34,14 +47,16 @@ class Backend:
     intents: Queue
     steps: Queue
     unit: Unit
-    timers: SqliteTimers | MemoryTimers
+    timers: ReadTimers
     groups: bool
     close: Callable[[], None] = nothing
 
 
 def implementations() -> dict[str, Callable[[Path], Backend]]:
     """Factories by name; each takes an empty directory of its own."""
-    return {"sqlite": sqlite, "memory": memory}
+    from tests.contract.moto_backend import moto_backend
+
+    return {"sqlite": sqlite, "memory": memory, "moto": moto_backend}
 
 
 def sqlite(directory: Path) -> Backend:

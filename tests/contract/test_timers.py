@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from ductor.adapters.local.timers import SqliteTimers
-from ductor.testing.memory import MemoryTimers
-
-Timers = SqliteTimers | MemoryTimers
+from tests.contract.implementations import ReadTimers as Timers
 
 
 def test_a_timer_is_due_at_its_time_and_not_before(timers: Timers) -> None:

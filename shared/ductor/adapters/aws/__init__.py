@@ -1,0 +1,1 @@
+"""The ports on AWS services. Nothing here knows a rule of the engine."""

@@ -1,0 +1,113 @@
+"""Wake-ups of runs: near ones wait in the timers queue, far ones in EventBridge Scheduler, which ends in that queue.
+
+A wake-up may come early; whoever receives it arms it again for the rest. It is never armed away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from botocore.exceptions import ClientError
+
+from ductor.adapters.aws import faults
+from ductor.adapters.aws.clients import Clients
+from ductor.ports import Clock
+
+MINUTE_MS: Final = 60_000
+MAX_DELAY_MS: Final = 900_000
+"""SQS delays a message by 15 minutes at most."""
+
+MAX_AHEAD_MS: Final = 366 * 24 * 60 * MINUTE_MS
+"""A schedule is never set farther ahead; what is left then is armed again."""
+
+_GRID_MS: Final = 30 * 24 * 60 * MINUTE_MS
+_EXISTS: Final = "ConflictException"
+
+
+class Wake(msgspec.Struct, frozen=True):
+    """The body of a message in the timers queue: which run, and when (epoch ms)."""
+
+    run_id: str
+    at: int
+
+
+class TimersTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Where wake-ups go: the timers queue, and the group and role of schedules that send to it."""
+
+    queue_url: str
+    queue_arn: str
+    group: str
+    role_arn: str
+
+
+class AwsTimers:
+    """`ports.Timers` on SQS and EventBridge Scheduler. A wake-up comes up to two minutes early: check its deadline."""
+
+    def __init__(self, target: TimersTarget, clients: Clients, clock: Clock) -> None:
+        self._target = target
+        self._clients = clients
+        self._clock = clock
+
+    def arm(self, run_id: str, at: int) -> None:
+        now = self._clock.now_ms()
+        if at - now <= MAX_DELAY_MS:
+            self._delay(Wake(run_id, at), max(0, at - now))
+        else:
+            self._schedule(Wake(run_id, at), fire_time(at, now))
+
+    def _delay(self, wake: Wake, delay_ms: int) -> None:
+        with faults.translated():
+            self._clients("sqs").send_message(
+                QueueUrl=self._target.queue_url, MessageBody=_text(wake), DelaySeconds=math.ceil(delay_ms / 1000)
+            )
+
+    def _schedule(self, wake: Wake, fire_at: int) -> None:
+        when = datetime.fromtimestamp(fire_at / 1000, UTC)
+        request: dict[str, Any] = {
+            "Name": schedule_name(wake, fire_at),
+            "GroupName": self._target.group,
+            "ScheduleExpression": f"at({when:%Y-%m-%dT%H:%M:%S})",
+            "ScheduleExpressionTimezone": "UTC",
+            "FlexibleTimeWindow": {"Mode": "OFF"},
+            "ActionAfterCompletion": "DELETE",
+            "Target": {"Arn": self._target.queue_arn, "RoleArn": self._target.role_arn, "Input": _text(wake)},
+        }
+        with faults.translated():
+            try:
+                self._clients("scheduler").create_schedule(**request)
+            except ClientError as error:
+                if faults.code_of(error) != _EXISTS:
+                    raise  # else the same wake-up is armed already
+
+
+def fire_time(at: int, now: int) -> int:
+    """When a schedule for `at` must fire: on a full minute, at least one before `at`, at most 366 days from `now`.
+
+    Scheduler fires anywhere within that minute, so never after `at`. Beyond the 366 days the time lies on a grid of
+    30 days, so that arming the same wake-up again soon gives the same schedule.
+    """
+    wanted = (at - MINUTE_MS) // MINUTE_MS * MINUTE_MS
+    farthest = now + MAX_AHEAD_MS
+    return wanted if wanted <= farthest else farthest // _GRID_MS * _GRID_MS
+
+
+def schedule_name(wake: Wake, fire_at: int) -> str:
+    """At most 64 characters, the same for the same wake-up. A deadline farther away gets a new one at each hop."""
+    return "wake-" + hashlib.sha256(f"{wake.run_id}/{wake.at}/{fire_at}".encode()).hexdigest()[:48]
+
+
+def read_wake(body: bytes | str) -> Wake:
+    """The wake-up in a message. Raises msgspec.DecodeError, ValidationError."""
+    return _decode(body)
+
+
+def _text(wake: Wake) -> str:
+    return _encode(wake).decode()
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Wake).decode

@@ -17,7 +17,7 @@ from ductor.app.admission import (
 )
 from ductor.app.checkpoints import CheckpointWait, Pause, Reached, pause, response_checkpoint
 from ductor.app.dispatch import intent_message, send_all
-from ductor.app.headers import HEAD, header_item, read_header, run_pk
+from ductor.app.headers import HEAD, header_item, is_stalled, read_what_is_readable, run_pk
 from ductor.app.input_schema import check_input
 from ductor.app.library import Library, Standing
 from ductor.app.payloads import PayloadStore
@@ -170,12 +170,15 @@ class Triggers:
         item = self._table.get(run_pk(admitted.run_id), HEAD)
         if item is None:
             raise RuntimeError(f"run {admitted.run_id} has an idempotency row and no header")
-        state = read_header(item)
-        if state.status is not RunStatus.PENDING:
+        state = read_what_is_readable(item)
+        if state is None or is_stalled(item):
+            return Triggered(admitted.run_id, RunStatus.RUNNING, repeated=True)
+        if state.started_at or state.status.terminal:
             return Triggered(admitted.run_id, effective_status(state), repeated=True)
         # The first request may have died between storing the run and sending this.
         self._send_start(state)
-        return Triggered(admitted.run_id, RunStatus.RUNNING, repeated=True)
+        shown = RunStatus.RUNNING if state.status is RunStatus.PENDING else state.status
+        return Triggered(admitted.run_id, shown, repeated=True)
 
     def _send_start(self, state: RunState) -> None:
         """Ask for the first tick. The intent's id is the same at every send, so it is applied once."""

@@ -124,6 +124,12 @@ def _start(ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
         yield tr.RunStarted(_deadline(ctx))
 
 
+def _start_late(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    """The wake-up of a run that was admitted and never told to start, also when an operator came first."""
+    if 0 < ctx.state.wake_at <= ctx.now:
+        yield from _start(ctx, intent)
+
+
 def _deadline(ctx: TickContext) -> int:
     limit = ctx.graph.definition.run_timeout_ms
     return ctx.now + limit if limit else 0
@@ -172,6 +178,7 @@ def _command_failed(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
 
 _RULES: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] = {
     IntentKind.START: _start,
+    IntentKind.TIMER_FIRED: _start_late,
     IntentKind.ATTEMPT_FINISHED: _attempt_finished,
     IntentKind.COMMAND_FAILED: _command_failed,
 }

@@ -98,7 +98,7 @@ def _run_paused(_graph: Graph, state: RunState, _t: tr.RunPaused, at: int) -> No
 def _run_resumed(_graph: Graph, state: RunState, _t: tr.RunResumed, at: int) -> None:
     for node in state.root.nodes.values():
         if node.status is NodeStatus.RETRYING:
-            node.deadline += at - max(state.paused_at, node.entered_at)
+            node.deadline += at - state.paused_at
     state.status = RunStatus.RUNNING
     state.paused_at = 0
 
@@ -182,7 +182,8 @@ def _node_retrying(_graph: Graph, state: RunState, t: tr.NodeRetrying, at: int) 
     node = node_of(state, t.node)
     _move(state, node, NodeStatus.RETRYING, at)
     node.error = t.error
-    node.deadline = t.retry_at
+    # A backoff that begins during a pause runs on from the resume: as if it had begun with the pause.
+    node.deadline = t.retry_at - (at - state.paused_at if state.paused_at else 0)
     node.check_at = node.check_every = 0
 
 

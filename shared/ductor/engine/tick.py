@@ -88,6 +88,7 @@ def _fire(ctx: TickContext, intents: Sequence[Intent]) -> bool:
         ctx.apply(tr.WakeArmed(0))
     rescan = fired or bool(kinds & _RESCAN)
     while (rescan or 0 < ctx.soonest <= ctx.now) and not ctx.state.status.terminal:
+        rescan = True  # `soonest` also stood for what is due later
         ctx.soonest = 0
         before = len(ctx.transitions)
         _apply(ctx, decide_due(ctx))
@@ -120,8 +121,7 @@ def _commands(ctx: TickContext, intents: Sequence[Intent]) -> tuple[Command, ...
             commands.extend(own.node.behaviour.commands(own, transition))
     if _may_start(ctx):
         commands.append(Nudge())
-    if not ctx.transitions:
-        commands.extend(_again(ctx.state, intents, ctx.now))
+    commands.extend(_again(ctx, intents, commands))
     return tuple(commands)
 
 
@@ -141,13 +141,14 @@ def _speaking(ctx: TickContext, transition: Transition) -> NodeContext | None:
     return NodeContext(ctx, node) if node is not None and node.behaviour.speaks else None
 
 
-def _again(state: RunState, intents: Sequence[Intent], now: int) -> Iterable[Command]:
-    """What intents that changed nothing still ask for: a nudge all that is outstanding, an early wake-up itself."""
+def _again(ctx: TickContext, intents: Sequence[Intent], commands: Sequence[Command]) -> Iterable[Command]:
+    """What is asked for anew: a nudge that changed nothing all that is outstanding, an early wake-up itself."""
     kinds = {intent.kind for intent in intents}
-    if IntentKind.NUDGE in kinds:
-        yield from outstanding(state)
-    elif IntentKind.TIMER_FIRED in kinds and state.wake_at > now:
-        yield ArmWake(state.wake_at)
+    wake_at = ctx.state.wake_at
+    if IntentKind.NUDGE in kinds and not ctx.transitions:
+        yield from outstanding(ctx.state)
+    elif IntentKind.TIMER_FIRED in kinds and wake_at > ctx.now and ArmWake(wake_at) not in commands:
+        yield ArmWake(wake_at)
 
 
 def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:

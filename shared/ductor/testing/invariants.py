@@ -64,8 +64,8 @@ def history_rows(world: World, state: RunState) -> list[HistoryRow]:
 def _unfolded(world: World, state: RunState, rows: list[HistoryRow]) -> Iterator[str]:
     """The stored state must be what its history says, but for what never enters the history."""
     folded = fold(world.graph(state.run_id), state.origin, rows)
-    if not rows:
-        folded.wake_at, folded.updated_at = state.wake_at, state.updated_at
+    if not state.started_at and not state.status.terminal:
+        folded.wake_at = state.wake_at  # the admission's own, which is no part of the history
     stored = msgspec.structs.replace(state, last=LastTick(), version=folded.version)
     if folded != stored:
         different = [name for name in RunState.__struct_fields__ if getattr(folded, name) != getattr(stored, name)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 
 import msgspec
 
@@ -27,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPromiseError as error:
         if not chosen.quiet:
             show(worlds[0])
+        if error.__cause__ is not None:
+            sys.stdout.write("".join(traceback.format_exception(error.__cause__)))
         sys.stdout.write(f"\n{error}\n")
         return 1
     if not chosen.quiet:

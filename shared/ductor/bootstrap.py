@@ -223,6 +223,8 @@ class LocalApp:
             self.first_start = True
             _write_env(self.admin_env_file, first.tenant, first.admin_key.plaintext, self._settings.url)
             _write_env(self.env_file, first.tenant, first.key.plaintext, self._settings.url)
+        for path in (self.env_file, self.admin_env_file):
+            _correct_address(path, self._settings.url)
 
     def stop(self) -> None:
         """Stop the loops; running actions get a few seconds, unfinished ones run again at the next start."""
@@ -249,10 +251,23 @@ class _Presence:
         self._file.close()
 
 
+def _correct_address(path: Path, url: str) -> None:
+    """The address in an env file follows the server when it starts on another port."""
+    lines = path.read_text().splitlines()
+    wanted = f"export DUCTOR_API_URL={shlex.quote(url)}"
+    changed = [wanted if line.startswith("export DUCTOR_API_URL=") else line for line in lines]
+    if changed != lines:
+        _replace_private(path, "".join(f"{line}\n" for line in changed))
+
+
 def _write_env(path: Path, tenant: str, key: str, url: str) -> None:
     """The lines to `source` before using the API; readable by the owner alone."""
     values = {"DUCTOR_API_KEY": key, "DUCTOR_TENANT_ID": tenant, "DUCTOR_TENANT": tenant, "DUCTOR_API_URL": url}
-    text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+    _replace_private(path, "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items()))
+
+
+def _replace_private(path: Path, text: str) -> None:
+    """Write a file whole or not at all, readable by its owner alone."""
     draft = path.with_suffix(".new")
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -45,29 +45,33 @@ def test_a_kill_at_any_moment_loses_no_step_and_repeats_only_what_was_in_flight(
     chance = random.Random(20)
     with server.client() as client:
         definition = publish(client, CHAIN)
-    for _ in range(MOMENTS):
-        moment = chance.uniform(0.05, 1.5)
-        began = time.monotonic()
-        keys = [f"{began}-{n}" for n in range(RUNS)]
-        with ThreadPoolExecutor(8) as pool:
-            triggers = [pool.submit(_trigger, server, definition, key) for key in keys]
-            time.sleep(moment)
-            server.kill()
-        accepted = {run for trigger in triggers if (run := trigger.result()) is not None}
-        in_flight = _in_flight(server.data / "ductor.db")
-        server.start()
-        # A trigger whose answer was lost may be repeated: the key makes it the same run.
-        runs = {run for key in keys if (run := _trigger(server, definition, key)) is not None}
-        assert len(runs) == RUNS
-        assert accepted <= runs
-        _wait_until_completed(server, runs)
-        _check_effects(tmp_path / "effects", runs, in_flight)
+        for cycle in range(MOMENTS):
+            keys = [f"{cycle}-{n}" for n in range(RUNS)]
+            accepted = _trigger_and_kill(server, client, definition, keys, chance.uniform(0.02, 0.8))
+            in_flight = _in_flight(server.data / "ductor.db")
+            server.start()
+            # A trigger whose answer was lost is repeated: the key makes it the same run.
+            runs = {run for key in keys if (run := _trigger(client, definition, key)) is not None}
+            assert len(runs) == RUNS
+            assert accepted <= runs
+            _wait_until_completed(client, runs)
+            _check_effects(tmp_path / "effects", runs, in_flight)
 
 
-def _trigger(server: Server, definition: str, key: str) -> str | None:
+def _trigger_and_kill(
+    server: Server, client: httpx.Client, definition: str, keys: list[str], moment: float
+) -> set[str]:
+    """The runs that were accepted before the server was killed, `moment` seconds after the first trigger."""
+    with ThreadPoolExecutor(8) as pool:
+        triggers = [pool.submit(_trigger, client, definition, key) for key in keys]
+        time.sleep(moment)
+        server.kill()
+    return {run for trigger in triggers if (run := trigger.result()) is not None}
+
+
+def _trigger(client: httpx.Client, definition: str, key: str) -> str | None:
     try:
-        with server.client() as client:
-            answer = client.post(f"/api/v2/workflow-definitions/{definition}:trigger", json={"idempotency_key": key})
+        answer = client.post(f"/api/v2/workflow-definitions/{definition}:trigger", json={"idempotency_key": key})
     except httpx.TransportError:
         return None
     assert answer.status_code == 202, answer.text
@@ -86,13 +90,13 @@ def _in_flight(file: Path) -> set[tuple[str, str, int]]:
     }
 
 
-def _wait_until_completed(server: Server, runs: set[str]) -> None:
+def _wait_until_completed(client: httpx.Client, runs: set[str]) -> None:
     deadline = time.monotonic() + DEADLINE_S
-    waiting = set(runs)
-    with server.client() as client:
-        while waiting and time.monotonic() < deadline:
-            waiting = {run for run in waiting if status(client, run) != "completed"}
-        assert not waiting, {run: status(client, run) for run in list(waiting)[:5]}
+    waiting = sorted(runs)
+    while waiting and time.monotonic() < deadline:
+        if status(client, waiting[-1]) == "completed":
+            waiting.pop()
+    assert not waiting, {run: status(client, run) for run in waiting[:5]}
 
 
 def _check_effects(file: Path, runs: set[str], in_flight: set[tuple[str, str, int]]) -> None:

@@ -29,6 +29,7 @@ from ductor.app.refusals import invalid, node_not_found, precondition, run_not_f
 from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event
 from ductor.app.run_filter import RunFilter
 from ductor.app.run_list import find_runs
+from ductor.app.run_output import run_output
 from ductor.app.run_summary import run_waits_on, summarise
 from ductor.app.tenants import Tenants
 from ductor.app.views import (
@@ -172,7 +173,7 @@ class Runs:
         _, state = self._state(caller, run_id)
         if not state.status.terminal:
             raise precondition("RUN_NOT_FINISHED", f"the run is {effective_status(state).value}; it has no output yet")
-        return self._payloads.load(run_id, state.output)
+        return run_output(self._definition(state), state, lambda payload: self._payloads.load(run_id, payload))
 
     def _item(self, caller: Caller, run_id: str) -> Item:
         return header_of(self._table, caller, run_id)

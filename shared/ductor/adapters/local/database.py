@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
 
-from ductor.adapters.local.schema import prepare
+from ductor.adapters.local.schema import prepare, refuse_foreign
 from ductor.adapters.local.signals import FairLock, Signal
 from ductor.ports import UnavailableError
 
@@ -74,14 +74,18 @@ class Database:
         self._reading = _Reading(self)
         self._joined = _Joined(self)
         try:
+            self._create()
+            refuse_foreign(path)
             self._writer = self._open()
             prepare(self._writer, path)
         except (OSError, sqlite3.Error) as error:
             raise self.failure(error) from error
 
-    def _open(self) -> sqlite3.Connection:
+    def _create(self) -> None:
         with contextlib.suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
+
+    def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path,
             timeout=self._busy_timeout_ms / 1000,

@@ -77,6 +77,15 @@ CREATE TABLE dead_letters (
 """
 
 
+def refuse_foreign(path: Path) -> None:
+    """Look into the file without changing a byte of it. Raises ForeignFileError, sqlite3.Error."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        _is_current(connection, path)
+    finally:
+        connection.close()
+
+
 def prepare(connection: sqlite3.Connection, path: Path) -> None:
     """Create the layout in a new file, or check that the file's is ours. Safe against another process doing the same.
 

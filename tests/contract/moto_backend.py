@@ -78,8 +78,11 @@ class Emulator:
         def milliseconds(_: object = None) -> float:
             return self.clock.now_ms() + next(ticks) * 1e-3
 
+        def seconds(_: object = None) -> float:
+            return milliseconds() / 1000
+
         self._enter(mock.patch("moto.sqs.models.unix_time_millis", milliseconds))
-        self._enter(mock.patch("moto.sqs.models.unix_time", lambda _=None: milliseconds() / 1000))
+        self._enter(mock.patch("moto.sqs.models.unix_time", seconds))
 
     def _queue(self, name: str) -> SqsQueue:
         attributes = MAX_BYTES | (FIFO if name.endswith(".fifo") else {})

@@ -12,7 +12,7 @@ _WINDOW_S: Final = 300
 
 
 def oldest_age_ms(clients: Clients, url: str, now: int) -> int:
-    """Milliseconds, by the newest value of the last five minutes; 0 without one. Metric requests cost $10 per million."""
+    """Milliseconds, by the newest value of the last five minutes; 0 without one. Metric requests cost $10 a million."""
     end = datetime.fromtimestamp(now / 1000, UTC)
     with faults.translated():
         answer = clients("cloudwatch").get_metric_statistics(

@@ -25,8 +25,13 @@ def body_text(body: bytes) -> str:
 
 
 def body_bytes(text: str) -> bytes:
-    """The bytes in a body made by `body_text`."""
-    return base64.b64decode(text[len(_MARK) :]) if text.startswith(_MARK) else text.encode()
+    """The bytes in a body made by `body_text`; any other text as it is."""
+    if text.startswith(_MARK):
+        try:
+            return base64.b64decode(text[len(_MARK) :], validate=True)
+        except ValueError:
+            pass
+    return text.encode("utf-8", "replace")
 
 
 def dedup_text(dedup_id: str) -> str:

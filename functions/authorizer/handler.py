@@ -1,0 +1,7 @@
+"""Checks the API key of a request and tells the API who asks, or why nobody may."""
+
+from __future__ import annotations
+
+from ductor.bootstrap_aws import authorizer
+
+handler = authorizer()

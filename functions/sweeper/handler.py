@@ -1,0 +1,7 @@
+"""Finds runs whose wake-up was lost, once a minute."""
+
+from __future__ import annotations
+
+from ductor.bootstrap_aws import sweeper
+
+handler = sweeper()

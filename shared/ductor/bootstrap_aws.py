@@ -1,0 +1,276 @@
+"""The composition root of the Lambda functions: each builds what it needs, and imports no more than that.
+
+A cold start pays for every import, so what only one function needs is imported where that one is built.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from ductor.adapters.aws.blobs import S3Blobs
+from ductor.adapters.aws.clients import Clients
+from ductor.adapters.aws.queue import SqsQueue
+from ductor.adapters.aws.records import messages_of
+from ductor.adapters.aws.table import DynamoTable
+from ductor.adapters.aws.timers import AwsTimers, TimersTarget, read_wake
+from ductor.adapters.aws.unit import SeparateUnit
+from ductor.adapters.local.system import SystemClock, SystemIds
+from ductor.app.library import Library
+from ductor.app.payloads import PayloadStore
+from ductor.lambdas.telemetry import Telemetry
+from ductor.ports import Clock, Ids
+
+if TYPE_CHECKING:
+    from ductor.actions.registry import ActionRegistry
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
+"""(event, context) to answer, as Lambda calls it."""
+
+LEASE_MS: Final = 30_000
+
+
+class SettingsError(Exception):
+    """A variable of the function's environment is missing; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """Where everything is, by the variables that the template sets."""
+
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def need(self, name: str) -> str:
+        """The value of a variable. Raises SettingsError."""
+        value = self.environment.get(name, "")
+        if not value:
+            raise SettingsError(f"the environment variable {name} is not set")
+        return value
+
+
+class NoFaults:
+    """Production has no simulated crashes."""
+
+    def at(self, point: str) -> None:
+        """Nothing happens here."""
+
+
+class Parts:
+    """What the functions are made of, each made when it is first asked for. One per process."""
+
+    def __init__(self, settings: AwsSettings, clock: Clock, ids: Ids) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.ids = ids
+        self.unit = SeparateUnit()
+        self.faults = NoFaults()
+        self.clients = Clients()
+
+    @cached_property
+    def table(self) -> DynamoTable:
+        return DynamoTable(self.settings.need("DUCTOR_TABLE"))
+
+    @cached_property
+    def payloads(self) -> PayloadStore:
+        return PayloadStore(self.table, S3Blobs(self.settings.need("DUCTOR_BUCKET"), self.clients))
+
+    @cached_property
+    def library(self) -> Library:
+        return Library(self.table)
+
+    @cached_property
+    def intents(self) -> SqsQueue:
+        return self._queue("INTENTS")
+
+    @cached_property
+    def steps(self) -> SqsQueue:
+        return self._queue("STEPS")
+
+    @cached_property
+    def timers(self) -> AwsTimers:
+        target = TimersTarget(
+            queue_url=self.settings.need("DUCTOR_TIMERS_URL"),
+            queue_arn=self.settings.need("DUCTOR_TIMERS_ARN"),
+            group=self.settings.need("DUCTOR_SCHEDULE_GROUP"),
+            role_arn=self.settings.need("DUCTOR_SCHEDULE_ROLE_ARN"),
+        )
+        return AwsTimers(target, self.clients, self.clock)
+
+    def _queue(self, name: str) -> SqsQueue:
+        """Who only sends to a queue need not know its dead letters."""
+        dead = self.settings.environment.get(f"DUCTOR_{name}_DEAD_URL", "")
+        return SqsQueue(self.settings.need(f"DUCTOR_{name}_URL"), dead, self.clients, self.clock)
+
+
+def parts(settings: AwsSettings | None = None, clock: Clock | None = None, ids: Ids | None = None) -> Parts:
+    """The parts of one process: of this environment, on the machine's clock, unless told otherwise."""
+    return Parts(settings or AwsSettings(), clock or SystemClock(), ids or SystemIds())
+
+
+def coordinator(made: Parts | None = None) -> Handler:
+    """The function of the intents queue."""
+    from ductor.app.attempts import Attempts
+    from ductor.app.coordinator import Coordinator
+    from ductor.app.dispatch import Dispatcher
+    from ductor.app.stalls import Stalls
+    from ductor.lambdas.intents import IntentBatches
+    from ductor.lambdas.poison import Poison
+    from ductor.lambdas.telling import TellingCommitter
+    from ductor.steps.behaviours import BEHAVIOURS
+
+    of = made or parts()
+    telemetry = Telemetry("coordinator")
+    dispatcher = Dispatcher(
+        intents=of.intents,
+        steps=of.steps,
+        timers=of.timers,
+        attempts=Attempts(of.table),
+        clock=of.clock,
+        ids=of.ids,
+    )
+    committer = TellingCommitter(
+        table=of.table,
+        payloads=of.payloads,
+        definitions=lambda tenant, definition_id: of.library.load(tenant, definition_id)[1],
+        behaviours=BEHAVIOURS,
+        clock=of.clock,
+        faults=of.faults,
+        tell=telemetry.tenant,
+    )
+    stalls = Stalls(
+        table=of.table, committer=committer, dispatcher=dispatcher, clock=of.clock, ids=of.ids, faults=of.faults
+    )
+    # It remembers no runs: their next batch may go to another process, and a commit upon an old state is billed too.
+    engine = Coordinator(
+        table=of.table, committer=committer, dispatcher=dispatcher, stalls=stalls, unit=of.unit, faults=of.faults
+    )
+    batches = IntentBatches(engine, Poison(of.table, stalls), of.intents, telemetry)
+    return lambda event, _: failures(batches.handle(messages_of(event)))
+
+
+def step(made: Parts | None = None) -> Handler:
+    """The function of the steps queue."""
+    from ductor.app.attempts import Attempts
+    from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
+    from ductor.lambdas.steps import InvocationQueue, StepBatches
+
+    of = made or parts()
+    queue = InvocationQueue(of.steps)
+    doors = WorkerDoors(
+        attempts=Attempts(of.table),
+        payloads=of.payloads,
+        registry=actions(of.settings),
+        intents=of.intents,
+        steps=queue,
+        clock=of.clock,
+        ids=of.ids,
+        unit=of.unit,
+        faults=of.faults,
+    )
+    worker = Worker(doors, WorkerSettings(name=f"lambda-{of.ids.token(9)}", lease_ms=LEASE_MS))
+    batches = StepBatches(worker, queue, Telemetry("step"))
+    return lambda event, context: failures(batches.handle(messages_of(event), context.get_remaining_time_in_millis))
+
+
+def timer(made: Parts | None = None) -> Handler:
+    """The function of the timers queue."""
+    from ductor.lambdas.timers import TimerBatches
+
+    of = made or parts()
+    batches = TimerBatches(
+        read=read_wake,
+        timers=of.timers,
+        intents=of.intents,
+        clock=of.clock,
+        ids=of.ids,
+        telemetry=Telemetry("timer"),
+    )
+    return lambda event, _: failures(batches.handle(messages_of(event)))
+
+
+def sweeper(made: Parts | None = None) -> Handler:
+    """The function that a schedule calls every minute."""
+    from ductor.app.sweeper import Sweeper
+
+    of = made or parts()
+    telemetry = Telemetry("sweeper")
+    net = Sweeper(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
+
+    def sweep(_event: dict[str, Any], _context: Any) -> dict[str, Any]:
+        woken = net.sweep()
+        telemetry.count("RunsSwept", woken)
+        telemetry.flush()
+        return {"woken": woken}
+
+    return sweep
+
+
+def api(made: Parts | None = None) -> Handler:
+    """The function behind the HTTP API. It takes the caller from the authorizer in front of it."""
+    from ductor.api.app import build_api
+    from ductor.api.auth import GatewayIdentity
+    from ductor.api.deps import ApiDeps
+    from ductor.app.control import Controls
+    from ductor.app.definitions import Definitions
+    from ductor.app.keys import Keys
+    from ductor.app.runs import Runs
+    from ductor.app.tenants import Tenants
+    from ductor.app.trigger import Triggers
+
+    of = made or parts()
+    Telemetry("api")
+    tenants = Tenants(of.table, of.clock, of.ids)
+    deps = ApiDeps(
+        identity=GatewayIdentity(),
+        keys=Keys(of.table, of.clock, of.ids),
+        definitions=Definitions(of.table, of.clock, of.ids, actions(of.settings), tenants),
+        triggers=Triggers(
+            table=of.table,
+            payloads=of.payloads,
+            intents=of.intents,
+            unit=of.unit,
+            clock=of.clock,
+            ids=of.ids,
+            library=of.library,
+        ),
+        controls=Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids),
+        runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants),
+        clock=of.clock,
+        ids=of.ids,
+    )
+    return build_api(deps)
+
+
+def authorizer(made: Parts | None = None) -> Handler:
+    """The Lambda authorizer, with simple responses. It lets every request through and says who asks, or why nobody."""
+    from ductor.api.auth import authorizer_context
+    from ductor.app.keys import Keys
+
+    of = made or parts()
+    Telemetry("authorizer")
+    keys = Keys(of.table, of.clock, of.ids)
+    return lambda event, _: {"isAuthorized": True, "context": authorizer_context(keys, event)}
+
+
+def actions(settings: AwsSettings) -> ActionRegistry:
+    """Every action of this installation: built in, from entry points, and from the modules in DUCTOR_ACTIONS."""
+    from ductor.actions.http import HttpSettings
+    from ductor.actions.registry import default_registry
+    from ductor.steps.duration import parse_duration
+
+    def names(variable: str) -> tuple[str, ...]:
+        return tuple(name.strip() for name in settings.environment.get(variable, "").split(",") if name.strip())
+
+    http = HttpSettings(
+        allow_private_networks=settings.environment.get("DUCTOR_HTTP_ALLOW_PRIVATE", "") in ("1", "true", "yes"),
+        allowed_hosts=names("DUCTOR_HTTP_ALLOWED_HOSTS"),
+    )
+    return default_registry(names("DUCTOR_ACTIONS"), http=http, parse_duration=parse_duration)
+
+
+def failures(ids: list[str]) -> dict[str, Any]:
+    """The answer of `ReportBatchItemFailures`: these records come again, all others are removed."""
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in ids]}

@@ -58,6 +58,13 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.kill()
 
+    def memory_mb(self) -> float:
+        """Resident memory in megabytes."""
+        assert self._process is not None
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1]) / 1024
+
     def client(self) -> httpx.Client:
         """A client with the first key."""
         lines = (self.data / "env").read_text().splitlines()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from ductor.adapters.local.database import Database
 
@@ -18,12 +17,8 @@ class SqliteUnit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        with self._database.batch():
-            yield
+    def batch(self) -> AbstractContextManager[object]:
+        return self._database.batch()
 
-    @contextmanager
-    def part(self) -> Iterator[None]:
-        with self._database.part():
-            yield
+    def part(self) -> AbstractContextManager[object]:
+        return self._database.part()

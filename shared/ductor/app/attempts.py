@@ -56,30 +56,29 @@ class Attempts:
         row.version += 1
         return None
 
-    def end(self, row: Row, status: AttemptStatus, at: int, error: StepError | None = None) -> Row:
-        """End the attempt unless it has ended: the row as it is then, ours or the winner's."""
-        while not row.attempt.status.ended:
-            ended = msgspec.structs.replace(row.attempt, status=status, finished_at=at, error=error)
-            winner = self.replace(row, ended)
-            if winner is None:
-                break
-            row = winner
-        return row
-
     def take_over(self, row: Row, worker: str, now: int, lease_until: int) -> Row:
-        """Claim an attempt whose lease was lost, or end it WORKER_LOST after its last delivery: the row then."""
-        if row.attempt.deliveries >= self._max_deliveries:
+        """Claim an attempt whose lease was lost, or end it: WORKER_LOST after its last delivery, REVOKED when it had
+
+        been asked to stop. The row then: `row` itself when that was ours to write, another object when somebody else
+        was first.
+        """
+        if row.attempt.cancel_requested:
+            changed = msgspec.structs.replace(row.attempt, status=AttemptStatus.REVOKED, finished_at=now)
+        elif row.attempt.deliveries >= self._max_deliveries:
             message = f"no worker finished the attempt in {row.attempt.deliveries} deliveries"
-            return self.end(row, AttemptStatus.LOST, now, StepError("WORKER_LOST", message))
-        taken = msgspec.structs.replace(
-            row.attempt,
-            worker=worker,
-            deliveries=row.attempt.deliveries + 1,
-            lease_until=lease_until,
-            started_at=now,
-            heartbeat_at=now,
-        )
-        return self.replace(row, taken) or row
+            error = StepError("WORKER_LOST", message)
+            changed = msgspec.structs.replace(row.attempt, status=AttemptStatus.LOST, finished_at=now, error=error)
+        else:
+            changed = msgspec.structs.replace(
+                row.attempt,
+                worker=worker,
+                deliveries=row.attempt.deliveries + 1,
+                lease_until=lease_until,
+                started_at=now,
+                heartbeat_at=now,
+            )
+        # Tried once: if the row has changed, its worker may have come back to life.
+        return self.replace(row, changed) or row
 
     def inspect(self, task: AttemptTask, now: int) -> Intent | AttemptTask | None:
         """What the coordinator must do about an attempt that it waits for.
@@ -104,16 +103,18 @@ class Attempts:
         if row is None:
             return finished_intent(revoked, now)
         while not row.attempt.status.ended:
-            if row.attempt.lease_until < now:
-                row = self.end(row, AttemptStatus.REVOKED, now)
-                break
-            if row.attempt.cancel_requested:
+            lost = row.attempt.lease_until < now
+            if row.attempt.cancel_requested and not lost:
                 return None
-            asked = msgspec.structs.replace(row.attempt, cancel_requested=True)
-            winner = self.replace(row, asked)
-            if winner is None:
+            changed = (
+                msgspec.structs.replace(row.attempt, status=AttemptStatus.REVOKED, finished_at=now)
+                if lost
+                else msgspec.structs.replace(row.attempt, cancel_requested=True)
+            )
+            winner = self.replace(row, changed)
+            if winner is None and not lost:
                 return None
-            row = winner
+            row = winner or row
         return finished_intent(row.attempt, now)
 
 

@@ -6,9 +6,11 @@ lines leads to a redelivery that finds the attempt's row and goes on from what i
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -49,20 +51,27 @@ class WorkerSettings(msgspec.Struct, frozen=True):
 class Claimed:
     """An attempt that this worker holds. `row` is guarded by `lock`: the watchdog and the action both touch it.
 
-    `deadline` is set when the action begins, `limit_ms` before: waiting for a free thread is no part of a timeout.
+    `lock` is taken inside a unit, never around one: whoever waits for its turn to write must not hold it.
+    `delivery` tells this claim from a later one of the same attempt, by whomever. `deadline` is set when the action
+    begins, `limit_ms` before: waiting for a free thread is no part of a timeout.
     """
 
     def __init__(self, row: Row, receipt: str, action: Action | None, limit_ms: int, now: int) -> None:
         self.row = row
         self.receipt = receipt
+        self.delivery = row.attempt.deliveries
         self.action = action
         self.limit_ms = limit_ms
         self.deadline = 0
         self.beat_at = now
         self.written_at = now
-        self.details: JSON = None
-        self.stop = threading.Event()
+        self.details: JSON = row.attempt.heartbeat_details
         self.lock = threading.Lock()
+
+    @cached_property
+    def stop(self) -> threading.Event:
+        """Set when the attempt is to stop. Made when somebody asks for it: most attempts are over before."""
+        return threading.Event()
 
     @property
     def task(self) -> AttemptTask:
@@ -70,12 +79,17 @@ class Claimed:
 
 
 class Finished(msgspec.Struct):
-    """How the execution of a claimed attempt went. `data` are the encoded bytes of `output`."""
+    """How the execution of a claimed attempt went. `data` are the encoded bytes of `output`.
+
+    `begun` False: the action was not called, because the storage did not give its input; the attempt is to be delivered
+    again.
+    """
 
     claimed: Claimed
     output: JSON = None
     data: bytes = b""
     error: StepError | None = None
+    begun: bool = True
 
 
 class Claims(msgspec.Struct):
@@ -152,8 +166,10 @@ class Worker:
     def _claim_again(self, row: Row, receipt: str, now: int, claims: Claims) -> None:
         """A second delivery: of an ended attempt only the result is told again; a live one is left alone."""
         if not row.attempt.status.ended and self._is_lost(row.attempt, now):
-            row = self._attempts.take_over(row, self._settings.name, now, now + self._settings.lease_ms)
-            if not row.attempt.status.ended and row.attempt.started_at == now:
+            mine = self._attempts.take_over(row, self._settings.name, now, now + self._settings.lease_ms)
+            won = mine is row and not row.attempt.status.ended
+            row = mine
+            if won:
                 claims.held.append(self._held(row, receipt, now))
                 return
         if row.attempt.status.ended:
@@ -176,24 +192,28 @@ class Worker:
         claimed.beat_at = self._clock.now_ms()
         claimed.deadline = claimed.beat_at + claimed.limit_ms
         try:
-            output, data = self._run(claimed)
-        except UnavailableError as fault:
-            return Finished(claimed, error=StepError("STORAGE_UNAVAILABLE", str(fault)))
+            args = self._payloads.load(claimed.task.run_id, claimed.task.input)
+        except UnavailableError:
+            return Finished(claimed, begun=False)
         except PayloadMissingError as fault:
             return Finished(claimed, error=StepError("INPUT_MISSING", str(fault), retryable=False))
+        try:
+            output, data = self._run(claimed, args)
         except Exception as fault:  # noqa: BLE001 - an action may raise anything; it becomes the attempt's error
             return Finished(claimed, error=failure(fault))
+        except SystemExit as fault:
+            # Meant for its own process, by code that was not written for a worker.
+            return Finished(claimed, error=StepError("ACTION_FAILED", f"SystemExit: {fault}"))
         if len(data) > MAX_OUTPUT_BYTES:
             message = f"the output has {len(data)} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
             return Finished(claimed, error=StepError("OUTPUT_TOO_LARGE", message, retryable=False))
         return Finished(claimed, output, data)
 
-    def _run(self, claimed: Claimed) -> tuple[JSON, bytes]:
+    def _run(self, claimed: Claimed, args: JSON) -> tuple[JSON, bytes]:
         task = claimed.task
         action = claimed.action
         if action is None:
             raise ActionError("ACTION_UNKNOWN", f"no action {task.action!r} is registered here", retryable=False)
-        args = self._payloads.load(task.run_id, task.input)
         key = f"{task.idempotency_key}/{task.attempt}" if action.per_attempt_key else task.idempotency_key
         context = ActionContext(
             run_id=task.run_id,
@@ -210,26 +230,38 @@ class Worker:
         return execute(action, args, context)
 
     def finish(self, results: Sequence[Finished]) -> None:
-        """Record each result in its row, tell the runs, acknowledge. What the row says wins over what we found."""
+        """Record each result in its row, tell the runs, acknowledge. What the row says wins over what we found.
+
+        An attempt that goes on elsewhere, or that never began here, is left to its next delivery.
+        """
         self._faults.at("worker.before_finish")
         now = self._clock.now_ms()
         replies: list[Intent] = []
+        done: list[str] = []
         for result in results:
+            if not result.begun:
+                continue
             with self._unit.part():
-                replies.append(finished_intent(self._record(result, now), now))
+                row = self._record(result, now)
+            if row.status.ended:
+                replies.append(finished_intent(row, now))
+                done.append(result.claimed.receipt)
         self._faults.at("worker.after_finish")
         send_all(self._intents, [intent_message(intent, self._ids) for intent in replies])
         self._faults.at("worker.after_send")
-        self._steps.ack([result.claimed.receipt for result in results])
+        self._steps.ack(done)
         self._faults.at("worker.after_ack")
 
     def _record(self, result: Finished, now: int) -> Attempt:
+        """The row afterwards. Any delivery's success ends the attempt; a failure only that of the present one."""
         claimed = result.claimed
         output = self._stored(result)
         with claimed.lock:
             # A copy: if the unit around this is undone, the next try must start from what is stored.
             row = Row(claimed.row.attempt, claimed.row.version)
             while not row.attempt.status.ended:
+                if result.error is not None and not self._is_ours(claimed, row):
+                    break
                 status = AttemptStatus.FAILED if result.error else AttemptStatus.SUCCEEDED
                 ended = msgspec.structs.replace(
                     row.attempt, status=status, finished_at=now, output=output, error=result.error
@@ -243,6 +275,12 @@ class Worker:
                 self._attempts.replace(row, late)
             return row.attempt
 
+    def _is_ours(self, claimed: Claimed, row: Row) -> bool:
+        """Whether the attempt still runs, and under this claim."""
+        attempt = row.attempt
+        mine = attempt.worker == self._settings.name and attempt.deliveries == claimed.delivery
+        return mine and not attempt.status.ended
+
     def _stored(self, result: Finished) -> Payload:
         """Up to 8 KB stand in the attempt row itself, more goes to the blobs first."""
         if len(result.data) <= ROW_BYTES:
@@ -254,14 +292,18 @@ class Worker:
         return payload
 
     def beat(self, claimed: Claimed, details: JSON) -> bool:
-        """A sign of life from the action. False when the attempt is to stop: cancelled, or no longer ours."""
+        """A sign of life from the action. False when the attempt is to stop: cancelled, or no longer ours.
+
+        None keeps the details reported before. A beat that cannot be stored now is stored with the next one.
+        """
         now = self._clock.now_ms()
         with claimed.lock:
             claimed.beat_at = now
-            claimed.details = details
+            claimed.details = claimed.details if details is None else details
             due = now - claimed.written_at >= BEAT_EVERY_MS
         if due:
-            self.renew([claimed])
+            with contextlib.suppress(UnavailableError), self._unit.batch():
+                self.renew([claimed])
         return not claimed.stop.is_set()
 
     def renew(self, held: Sequence[Claimed]) -> None:
@@ -274,7 +316,7 @@ class Worker:
 
     def _renew_one(self, claimed: Claimed, now: int) -> None:
         row = claimed.row
-        while not row.attempt.status.ended and row.attempt.worker == self._settings.name:
+        while self._is_ours(claimed, row):
             if row.attempt.cancel_requested:
                 claimed.stop.set()
             renewed = msgspec.structs.replace(
@@ -301,20 +343,33 @@ class Worker:
     def expire(self, held: Sequence[Claimed]) -> list[Claimed]:
         """End attempts that ran past their timeout, or past their heartbeat timeout without a beat: those attempts.
 
-        Their actions may still be running; whatever they return later is recorded beside the end, never as the end.
+        One that was meanwhile delivered to another worker goes on there. Their actions may still be running;
+        whatever they return later is recorded beside the end, never as the end.
         """
         now = self._clock.now_ms()
         expired = [(claimed, error) for claimed in held if (error := overrun(claimed, now)) is not None]
-        replies: list[Intent] = []
+        ended: list[Claimed] = []
         for claimed, error in expired:
             with claimed.lock:
-                claimed.row = self._attempts.end(claimed.row, AttemptStatus.TIMED_OUT, now, error)
+                self._time_out(claimed, now, error)
             claimed.stop.set()
-            replies.append(finished_intent(claimed.row.attempt, now))
+            if claimed.row.attempt.status.ended:
+                ended.append(claimed)
+        replies = [finished_intent(claimed.row.attempt, now) for claimed in ended]
         send_all(self._intents, [intent_message(intent, self._ids) for intent in replies])
-        if expired:
-            self._steps.ack([claimed.receipt for claimed, _ in expired])
+        if ended:
+            self._steps.ack([claimed.receipt for claimed in ended])
         return [claimed for claimed, _ in expired]
+
+    def _time_out(self, claimed: Claimed, now: int, error: StepError) -> None:
+        while self._is_ours(claimed, claimed.row):
+            ended = msgspec.structs.replace(
+                claimed.row.attempt, status=AttemptStatus.TIMED_OUT, finished_at=now, error=error
+            )
+            winner = self._attempts.replace(claimed.row, ended)
+            if winner is None:
+                return
+            claimed.row = winner
 
     def overdue(self, held: Sequence[Claimed]) -> bool:
         """Whether `expire` would end any of them."""

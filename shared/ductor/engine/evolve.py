@@ -154,6 +154,7 @@ def _node_scheduled(graph: Graph, state: RunState, t: tr.NodeScheduled, at: int)
     node.attempt = t.attempt
     node.generation = t.generation
     node.input = t.input
+    node.connection = t.connection
     node.scheduled_at = at
     node.deadline = 0
     node.check_at = t.check_at
@@ -216,7 +217,7 @@ def _node_skipped(graph: Graph, state: RunState, t: tr.NodeSkipped, at: int) -> 
     node = node_of(state, t.node)
     _unready(graph, state, t.node)
     _move(state, node, NodeStatus.SKIPPED, at)
-    _resolve(graph, state, t.node, ())
+    _resolve(graph, state, t.node, t.taken)
 
 
 def _node_cancelled(_graph: Graph, state: RunState, t: tr.NodeCancelled, at: int) -> None:

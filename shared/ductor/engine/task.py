@@ -25,8 +25,9 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
         timeout_ms=step.timeout_ms,
         heartbeat_timeout_ms=step.heartbeat_timeout_ms,
         idempotency_key=f"{state.run_id}/{node}",
-        connection_ref=step.connection_ref,
+        connection_ref=entry.connection or step.connection_ref,
         connection_ref_mode=step.connection_ref_mode,
         definition_id=state.origin.definition_id,
         scheduled_at=entry.scheduled_at,
+        environment=state.origin.environment if step.connection_ref else "",
     )

@@ -28,7 +28,8 @@ class AttemptStatus(StrEnum):
 class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a worker needs to run one attempt: the body of a message on the steps queue.
 
-    Timeouts are milliseconds, 0 = the action's default (`timeout_ms`) or none (`heartbeat_timeout_ms`).
+    Timeouts are milliseconds, 0 = the action's default (`timeout_ms`) or none (`heartbeat_timeout_ms`). `environment`
+    is set when there is a connection to resolve in it.
     """
 
     run_id: str
@@ -45,6 +46,7 @@ class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
     connection_ref_mode: str = ""
     definition_id: str = ""
     scheduled_at: int = 0
+    environment: str = ""
 
 
 class Attempt(msgspec.Struct, omit_defaults=True):

@@ -42,6 +42,7 @@ class NodeState(
         "no_route": "nr",
         "handled": "h",
         "scheduled_at": "t",
+        "connection": "cn",
     },
 ):
     """A node that has been touched; an untouched one is `pending` and has no entry.
@@ -49,7 +50,8 @@ class NodeState(
     `attempt` is the highest attempt number of the node's whole life and `generation` that of its waits and attempts:
     neither repeats. `first_attempt` is where the present retry budget began. `deadline` is when a parked node moves
     on; `handled` says that an edge took the failure. `check_at` is when somebody must look whether the other side
-    still lives, every `check_every`, doubling. `scheduled_at` is when the present attempt was handed out.
+    still lives, every `check_every`, doubling. `scheduled_at` is when the present attempt was handed out, `connection`
+    what a templated connection_ref was rendered to.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -69,6 +71,7 @@ class NodeState(
     no_route: bool = False
     handled: bool = False
     scheduled_at: int = 0
+    connection: str = ""
 
 
 class JoinState(msgspec.Struct, array_like=True, gc=False):

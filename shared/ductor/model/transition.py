@@ -52,7 +52,10 @@ class RunEnded(_Transition, frozen=True, tag="run_ended"):
 
 
 class NodeScheduled(_Transition, frozen=True, tag="node_scheduled"):
-    """An attempt was handed out. `input` is what it was rendered to; it is never rendered again."""
+    """An attempt was handed out. `input` is what it was rendered to; it is never rendered again.
+
+    Neither is `connection`, where the step's connection_ref is a template; empty: it stands in the definition.
+    """
 
     node: str
     attempt: int
@@ -60,6 +63,7 @@ class NodeScheduled(_Transition, frozen=True, tag="node_scheduled"):
     input: Payload = NULL
     check_at: int = 0
     check_every: int = 0
+    connection: str = ""
 
 
 class NodeParked(_Transition, frozen=True, tag="node_parked"):
@@ -112,9 +116,13 @@ class NodeFailed(_Transition, frozen=True, tag="node_failed"):
 
 
 class NodeSkipped(_Transition, frozen=True, tag="node_skipped"):
-    """The node's condition was false, or no arm into it was taken. All its outgoing edges resolve as not taken."""
+    """The node's condition was false, or no arm into it was taken: all its outgoing edges resolve as not taken.
+
+    Or it gave up waiting by its own rule; only then are there edges in `taken`.
+    """
 
     node: str
+    taken: tuple[int, ...] = ()
 
 
 class NodeCancelled(_Transition, frozen=True, tag="node_cancelled"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import msgspec
+
 from ductor.engine.backoff import jittered_ms, may_retry
 from ductor.engine.behaviour import Plain
 from ductor.engine.context import NodeContext
@@ -67,22 +69,34 @@ CHECK_MS: Final = 60_000
 """How long after an attempt was handed out somebody first looks whether it is still alive; doubles from there."""
 
 
+MAX_CONNECTION_REF: Final = 200
+
+
+class ActionPlan(msgspec.Struct, frozen=True):
+    """The compiled step. `connection` is None when the reference stands in the definition as it is."""
+
+    args: Template
+    connection: Template | None
+
+
 class ActionBehaviour(Plain):
     """Hands attempts to the step workers and applies what their rows say."""
 
-    def compile(self, step: Step) -> Template:
-        return compile_template(step.args)
+    def compile(self, step: Step) -> ActionPlan:
+        return ActionPlan(compile_template(step.args), connection_template(step.connection_ref))
 
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
+        plan: ActionPlan = ctx.args
         try:
-            value = ctx.render(ctx.args)
+            value = ctx.render(plan.args)
+            connection = rendered_connection(ctx, plan.connection)
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
-        return (_schedule(ctx, ctx.tick.keep(value)),)
+        return (_schedule(ctx, ctx.tick.keep(value), connection),)
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
-        """The backoff is over: the next attempt gets the very input of the first."""
-        return (_schedule(ctx, ctx.entry.input),)
+        """The backoff is over: the next attempt gets the very input and connection of the first."""
+        return (_schedule(ctx, ctx.entry.input, ctx.entry.connection),)
 
     def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
         if intent.status is AttemptStatus.SUCCEEDED:
@@ -98,7 +112,22 @@ class ActionBehaviour(Plain):
         return fail(ctx, short(error), NodeStatus.TIMED_OUT if timed_out else NodeStatus.FAILED)
 
 
-def _schedule(ctx: NodeContext, value: Payload) -> Transition:
+def connection_template(ref: str) -> Template | None:
+    """The template of a connection_ref; None for one without expressions."""
+    return compile_template(ref) if "${{" in ref else None
+
+
+def rendered_connection(ctx: NodeContext, template: Template | None) -> str:
+    """What a connection_ref becomes for this attempt and its retries. Raises ExpressionError unless it is a name."""
+    if template is None:
+        return ""
+    ref = ctx.render(template)
+    if not isinstance(ref, str) or not 1 <= len(ref) <= MAX_CONNECTION_REF:
+        raise ExpressionError("must give the id or slug of a connection", ctx.node.step.connection_ref)
+    return ref
+
+
+def _schedule(ctx: NodeContext, value: Payload, connection: str) -> Transition:
     return tr.NodeScheduled(
         ctx.id,
         ctx.entry.attempt + 1,
@@ -106,6 +135,7 @@ def _schedule(ctx: NodeContext, value: Payload) -> Transition:
         value,
         ctx.now + CHECK_MS,
         CHECK_MS,
+        connection,
     )
 
 

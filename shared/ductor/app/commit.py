@@ -26,7 +26,7 @@ from ductor.model.json import JSON, encode
 from ductor.model.payload import Payload
 from ductor.model.run import MAX_HEADER_BYTES, HistoryRow, LastTick, Origin, RunState
 from ductor.model.transition import OperatorAudited
-from ductor.ports import Clock, Expect, Faults, Item, Put, Table, UnavailableError
+from ductor.ports import Clock, Expect, Faults, Item, Op, Put, Table, UnavailableError
 
 LoadDefinition = Callable[[str, str], Definition]
 """(tenant, definition id) to the published definition, which never changes."""
@@ -93,11 +93,19 @@ class Committer:
         except Exception as fault:
             raise EngineFaultError(f"definition {origin.definition_id} does not compile: {fault}") from fault
 
-    def commit(self, graph: Graph, state: RunState, intents: Sequence[Intent], applied: tuple[str, ...]) -> Committed:
+    def commit(
+        self,
+        graph: Graph,
+        state: RunState,
+        intents: Sequence[Intent],
+        applied: tuple[str, ...],
+        also: Sequence[Op] = (),
+    ) -> Committed:
         """Tick `state` with `intents` and commit. Takes ownership of `state`; use the one that comes back.
 
-        `applied` are the ids of the whole batch, those applied by an earlier tick included. Raises EngineFaultError,
-        UnavailableError (then nobody knows whether it was committed: load again).
+        `applied` are the ids of the whole batch, those applied by an earlier tick included; `also` is written with the
+        header or not at all. Raises EngineFaultError, UnavailableError (then nobody knows whether it was committed:
+        load again).
         """
         version, last = state.version, state.last
         result = self._run(graph, state, intents)
@@ -106,8 +114,8 @@ class Committer:
         self._store_first(state.run_id, version, last, result)
         item = _sealed(version, result, applied)
         if len(item.body) > MAX_HEADER_BYTES:
-            return self._fail_too_large(graph, state.run_id, version, len(item.body), applied)
-        return self._write(item, version, result)
+            return self._fail_too_large(graph, version, len(item.body), intents, applied, also)
+        return self._write(item, version, result, also)
 
     def _run(self, graph: Graph, state: RunState, intents: Sequence[Intent]) -> Tick:
         def load(payload: Payload) -> JSON:
@@ -131,32 +139,40 @@ class Committer:
             self._table.write((Put(history_item(run_id, version, last)),))
         self._faults.at("coordinator.before_commit")
 
-    def _write(self, item: Item, version: int, result: Tick) -> Committed:
+    def _write(self, item: Item, version: int, result: Tick, also: Sequence[Op]) -> Committed:
         state, at = result.state, result.state.updated_at
         answers = [
             outcome_put(state.run_id, transition, at)
             for transition in result.transitions
             if isinstance(transition, OperatorAudited) and transition.request_id
         ]
-        conflict = self._table.write((Put(item, version), *answers))
+        conflict = self._table.write((Put(item, version), *answers, *also))
         if conflict is not None:
             return Committed(Outcome.LOST, None, ())
         self._faults.at("coordinator.after_commit")
         return Committed(Outcome.COMMITTED, state, result.commands)
 
     def _fail_too_large(
-        self, graph: Graph, run_id: str, version: int, size: int, applied: tuple[str, ...]
+        self,
+        graph: Graph,
+        version: int,
+        size: int,
+        intents: Sequence[Intent],
+        applied: tuple[str, ...],
+        also: Sequence[Op],
     ) -> Committed:
         """Fail the run from its stored state: a write that cannot succeed must not be tried for ever."""
-        item = self._table.get(run_pk(run_id), HEAD)
+        item = self._table.get(run_pk(intents[0].run_id), HEAD)
         if item is None or item.version != version:
             return Committed(Outcome.LOST, None, ())
         state = read_header(item)
         state.version = version
         message = f"the run's state would take {size} bytes; at most {MAX_HEADER_BYTES} are allowed"
         error = StepError("STATE_TOO_LARGE", message, retryable=False)
-        result = abort(graph, state, error, self._clock.now_ms())
-        return self._write(_sealed(version, result, applied), version, result)
+        result = abort(graph, state, intents, error, self._clock.now_ms())
+        if not result.transitions:
+            return Committed(Outcome.NOTHING, state, result.commands)
+        return self._write(_sealed(version, result, applied), version, result, also)
 
 
 def history_item(run_id: str, version: int, last: LastTick) -> Item:

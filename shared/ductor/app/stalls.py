@@ -13,10 +13,10 @@ import msgspec
 
 from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
-from ductor.app.headers import STALL, Stall, header_item, mark_stalled, read_header
+from ductor.app.headers import STALL, Stall, header_item, mark_stalled, read_header, request_sk
 from ductor.app.requests import outcome_put
 from ductor.model.errors import clip
-from ductor.model.intent import Intent, IntentKind
+from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
 from ductor.model.run import RunState
 from ductor.model.transition import OperatorAudited
 from ductor.ports import Clock, Delete, Expect, Faults, Ids, Item, Put, Table
@@ -46,17 +46,22 @@ class Stalls:
         self._faults = faults
 
     def begin(self, item: Item, intents: Sequence[Intent], reason: str) -> bool:
-        """Mark the run and keep the intents that it failed on, in one write."""
+        """Mark the run and keep the intents that it failed on, in one write.
+
+        A redrive or terminate among them is not kept: it is the way out, and False says that there is more to do.
+        """
+        failed = tuple(intent for intent in intents if intent.kind not in _UNSTICK)
         since = self._clock.now_ms()
         marked = msgspec.structs.replace(mark_stalled(item, since), version=item.version + 1)
         note = Item(pk=item.pk, sk=STALL, body=_encode(Stall(clip(reason, 2048), since)))
-        kept = Item(pk=item.pk, sk=_kept_sk(since, 1), body=_encode(Kept(tuple(intents))))
+        kept = Item(pk=item.pk, sk=_kept_sk(since, 1), body=_encode(Kept(failed)))
         conflict = self._table.write((Put(marked, item.version), Put(note), Put(kept, Expect.ABSENT)))
         self._faults.at("coordinator.after_stall")
-        return conflict is None
+        return conflict is None and len(failed) == len(intents)
 
     def take(self, item: Item, intents: Sequence[Intent]) -> bool:
         """Intents for a stalled run: kept, unless one of them is a redrive or a terminate."""
+        intents = self._unanswered(item.pk, intents)
         way_out = next((intent for intent in intents if intent.kind in _UNSTICK), None)
         if way_out is None:
             return self._keep(item, intents)
@@ -65,11 +70,21 @@ class Stalls:
             state.version = item.version
             self._committer.graph(state)
         except (msgspec.DecodeError, msgspec.ValidationError, EngineFaultError) as fault:
-            return self._still_stalled(item, way_out, intents, str(fault))
+            return self._still_stalled(item, intents, str(fault))
         rest = [intent for intent in intents if intent is not way_out]
         if way_out.kind is IntentKind.REDRIVE:
             return self._redrive(item, state, way_out, rest)
-        return self._terminate(item, state, way_out)
+        return self._terminate(item, state, way_out, rest)
+
+    def _unanswered(self, pk: str, intents: Sequence[Intent]) -> list[Intent]:
+        """Without requests that have an outcome already: their repeats change nothing."""
+        keys = [(pk, request_sk(intent.request_id)) for intent in intents if intent.kind in OPERATOR_KINDS]
+        answered = {sk for _, sk in self._table.batch_get(keys)} if keys else set()
+        return [
+            intent
+            for intent in intents
+            if intent.kind not in OPERATOR_KINDS or request_sk(intent.request_id) not in answered
+        ]
 
     def _keep(self, item: Item, intents: Sequence[Intent]) -> bool:
         since = _since(item)
@@ -90,34 +105,42 @@ class Stalls:
         rows = self._rows(item)
         graph = self._committer.graph(state)
         self._dispatcher.send(graph, state, state.last.commands, fresh=True)
-        mark = self._ids.token(6)
-        self._dispatcher.intend(
-            [msgspec.structs.replace(intent, id=f"{intent.id}~{mark}") for intent in (*_read_kept(rows), *rest)]
-        )
-        self._faults.at("coordinator.after_replay")
+        self._replay([*_read_kept(rows), *rest])
         freed = msgspec.structs.replace(header_item(state), version=item.version + 1)
         answer = outcome_put(state.run_id, _audited(redrive, "applied"), self._clock.now_ms())
         conflict = self._table.write((Put(freed, item.version), answer, Delete(item.pk, STALL)))
         if conflict is not None:
-            return conflict.index != 0
+            return False
         for row in rows:
             self._table.write((Delete(row.pk, row.sk),))
         return True
 
-    def _terminate(self, item: Item, state: RunState, intent: Intent) -> bool:
-        done = self._committer.commit(self._committer.graph(state), state, [intent], (intent.id,))
+    def _terminate(self, item: Item, state: RunState, intent: Intent, rest: Sequence[Intent]) -> bool:
+        """End the run. Other operators' requests come again and are answered by the run that has ended."""
+        rows = self._rows(item)
+        graph = self._committer.graph(state)
+        self._replay([other for other in (*_read_kept(rows), *rest) if other.kind in OPERATOR_KINDS])
+        done = self._committer.commit(graph, state, [intent], (intent.id,), also=(Delete(item.pk, STALL),))
         if done.outcome is Outcome.LOST or done.state is None:
             return False
-        self._dispatcher.send(self._committer.graph(done.state), done.state, done.commands)
-        for row in (*self._rows(item), Item(pk=item.pk, sk=STALL)):
+        self._dispatcher.send(graph, done.state, done.commands)
+        for row in rows:
             self._table.write((Delete(row.pk, row.sk),))
         return True
 
-    def _still_stalled(self, item: Item, way_out: Intent, intents: Sequence[Intent], why: str) -> bool:
-        """The state is as unreadable as before: the request is rejected with the reason, everything else is kept."""
-        rejected = _audited(way_out, "rejected", "STATE_UNREADABLE", clip(why, 512))
-        self._table.write((outcome_put(item.pk.removeprefix("R#"), rejected, self._clock.now_ms()),))
-        return self._keep(item, [intent for intent in intents if intent is not way_out])
+    def _replay(self, intents: Sequence[Intent]) -> None:
+        """Send intents again under ids that nobody has seen."""
+        mark = self._ids.token(6)
+        self._dispatcher.intend([msgspec.structs.replace(intent, id=f"{intent.id}~{mark}") for intent in intents])
+        self._faults.at("coordinator.after_replay")
+
+    def _still_stalled(self, item: Item, intents: Sequence[Intent], why: str) -> bool:
+        """The state is as unreadable as before: ways out are rejected with the reason, everything else is kept."""
+        for way_out in intents:
+            if way_out.kind in _UNSTICK:
+                rejected = _audited(way_out, "rejected", "STATE_UNREADABLE", clip(why, 512))
+                self._table.write((outcome_put(way_out.run_id, rejected, self._clock.now_ms()),))
+        return self._keep(item, [intent for intent in intents if intent.kind not in _UNSTICK])
 
     def _rows(self, item: Item) -> list[Item]:
         rows: list[Item] = []

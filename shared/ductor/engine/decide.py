@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+import msgspec
+
 from ductor.engine.context import NodeContext, TickContext
 from ductor.engine.graph import GraphNode
 from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
@@ -14,6 +16,7 @@ from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import Join, NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import DECISION_KINDS, NODE_KINDS, OPERATOR_KINDS, Intent, IntentKind
+from ductor.model.run import NodeState
 from ductor.model.transition import Transition
 
 _LIVE: Final = frozenset({NodeStatus.SCHEDULED, NodeStatus.WAITING, NodeStatus.RETRYING, NodeStatus.PAUSED})
@@ -137,17 +140,21 @@ def _deadline(ctx: TickContext) -> int:
 
 def _attempt_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     entry = ctx.state.root.nodes.get(intent.node)
-    if (
-        entry is None
-        or intent.status is None
-        or entry.status is not NodeStatus.SCHEDULED
-        or (entry.attempt, entry.generation) != (intent.attempt, intent.generation)
-    ):
+    if entry is None or not _awaits(entry, intent):
         return ()
     if ctx.state.ending and intent.status is not AttemptStatus.SUCCEEDED:
         return (tr.NodeCancelled(intent.node),)
     own = NodeContext(ctx, ctx.graph.by_ref[intent.node])
     return own.node.behaviour.finished(own, intent)
+
+
+def _awaits(entry: NodeState, intent: Intent) -> bool:
+    """Whether the intent is about the end of the attempt that the node has out."""
+    return (
+        intent.status is not None
+        and entry.status is NodeStatus.SCHEDULED
+        and (entry.attempt, entry.generation) == (intent.attempt, intent.generation)
+    )
 
 
 def _told(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
@@ -201,6 +208,15 @@ def _operate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     )
     if not refusal:
         yield from _OPERATIONS[intent.kind](ctx, intent)
+
+
+def decide_aborted(ctx: TickContext, intent: Intent, error: StepError) -> Iterable[Transition]:
+    """What is left of an intent when its result cannot be stored: a request is rejected, an ended attempt is closed."""
+    entry = ctx.state.root.nodes.get(intent.node)
+    if intent.kind in OPERATOR_KINDS:
+        yield from _operate(ctx, msgspec.structs.replace(intent, error=intent.error or error))
+    elif intent.kind is IntentKind.ATTEMPT_FINISHED and entry is not None and _awaits(entry, intent):
+        yield tr.NodeCancelled(intent.node)
 
 
 DUPLICATE: Final = "DUPLICATE"
@@ -277,8 +293,9 @@ def _terminate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     yield tr.RunEnded(RunStatus.TERMINATED, reason=intent.reason)
 
 
-def _redrive(ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+def _redrive(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     yield tr.RunRedriven(_deadline(ctx))
+    yield from _start(ctx, intent)
 
 
 _OPERATIONS: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ductor.engine.context import Load, NodeContext, TickContext
-from ductor.engine.decide import decide, decide_due, decide_end, decide_ready, soonest_due
+from ductor.engine.decide import decide, decide_aborted, decide_due, decide_end, decide_ready, soonest_due
 from ductor.engine.graph import Graph
 from ductor.engine.outcome import ending
 from ductor.model import transition as tr
@@ -192,12 +192,18 @@ def outstanding(state: RunState) -> tuple[Command, ...]:
     return tuple(commands)
 
 
-def abort(graph: Graph, state: RunState, error: StepError, now: int) -> Tick:
-    """A tick that fails the run whatever the intents say: the way out when its state cannot be stored."""
+def abort(graph: Graph, state: RunState, intents: Sequence[Intent], error: StepError, now: int) -> Tick:
+    """A tick that fails the run whatever the intents say: the way out when its state cannot be stored.
+
+    Operators' requests are rejected with the error, ended attempts are closed without their results.
+    """
     ctx = TickContext(graph, state, now, _no_payloads)
     if not state.ending and not state.status.terminal:
         _apply(ctx, ending(ctx, RunStatus.FAILED, error, ""))
-        _apply(ctx, decide_end(ctx))
+    for intent in intents:
+        _apply(ctx, decide_aborted(ctx, intent, error))
+    _apply(ctx, decide_end(ctx))
+    _arm(ctx, rescan=True)
     return Tick(state, tuple(ctx.transitions), _commands(ctx, ()), (), ())
 
 

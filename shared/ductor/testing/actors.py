@@ -103,8 +103,9 @@ class WorkerActor:
             for claimed in self.worker.claim(messages):
                 attempt = claimed.row.attempt
                 task = attempt.task
+                number, stopped = self._ledger.tick(), attempt.cancel_requested
                 self._ledger.claims.append(
-                    Claim(task.run_id, task.node, task.attempt, attempt.deliveries, self._ledger.tick())
+                    Claim(task.run_id, task.node, task.attempt, attempt.deliveries, number, stopped)
                 )
                 self.running.append(Running(claimed))
         return len(messages)

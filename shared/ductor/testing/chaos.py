@@ -86,8 +86,8 @@ PROFILES: Final[dict[str, Profile]] = {
         Profile(
             name="alone", worst=msgspec.structs.replace(_STORM, lost_timer=0.0, lost_start=0.0), sweeper=False
         ),
-        Profile(name="tight", worst=_STORM, starts_per_tick=1, header_bytes=6_000),
-        Profile(name="stalls", worst=msgspec.structs.replace(_STORM, fault=0.1)),
+        Profile(name="tight", worst=_STORM, starts_per_tick=1, header_bytes=2_000),
+        Profile(name="stalls", worst=msgspec.structs.replace(_STORM, fault=1.0)),
     )
 }
 """`calm`: no faults. `storm`: all. `alone`: no sweeper, and nothing lost that only a sweeper finds. `tight`: tiny

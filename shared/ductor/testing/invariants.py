@@ -39,8 +39,13 @@ def _of_run(world: World, run_id: str, final: bool) -> Iterator[str]:
         yield from _unfolded(world, state, rows)
     attempts = {(row.task.node, row.task.attempt): row for row in world.attempts(run_id)}
     yield from _effects(world, run_id, attempts)
+    stopped = [claim for claim in world.ledger.claims if claim.run_id == run_id and claim.stopped]
+    if stopped:
+        yield f"attempts were handed out after they had been asked to stop: {stopped}"
     yield from _outputs(world, state)
     stall = world.table.get(run_pk(run_id), STALL)
+    if (stall is not None) != world.stalled(run_id):
+        yield "the mark of a stall and its row do not go together"
     if stall is None or final:
         yield from _requests(world, run_id, oracle.requests)
     yield from _waits(world, state)

@@ -26,13 +26,14 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A worker took an attempt; `number` places it among all that happened."""
+    """A worker took an attempt; `number` places it among all that happened. `stopped`: it had been asked to stop."""
 
     run_id: str
     node: str
     attempt: int
     delivery: int
     number: int
+    stopped: bool
 
 
 class Ledger:

@@ -19,8 +19,9 @@ from ductor.app.attempts import Attempts
 from ductor.app.commit import Committer
 from ductor.app.control import Controls
 from ductor.app.coordinator import Coordinator
+from ductor.app.decisions import Decisions, Verdict
 from ductor.app.dispatch import Dispatcher
-from ductor.app.headers import HEAD, STALL, read_header, run_pk
+from ductor.app.headers import HEAD, is_stalled, read_header, run_pk
 from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
 from ductor.app.loops import TimerLoop
@@ -81,7 +82,7 @@ class World:
             self.behaviours = {kind: cast(Behaviour, Breakable(one, self)) for kind, one in behaviours.items()}
         self._stores()
         self._processes()
-        self.caller = Caller("key", TENANT, frozenset(ALL_SCOPES))
+        self.caller = Caller("key", TENANT, frozenset(ALL_SCOPES), roles=frozenset({"operator"}))
 
     def _stores(self) -> None:
         self.table = MemoryTable()
@@ -115,6 +116,15 @@ class World:
             library=Library(self.table),
         )
         self.controls = Controls(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
+        self.decisions = Decisions(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            library=Library(self.table),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+        )
 
     def _skewed(self) -> SkewedClock:
         most = self.chaos.chances.skew_ms
@@ -217,6 +227,13 @@ class World:
         self.controls.send(self.caller, run_id, operation, request_id, reason="simulated")
         self.ledger.accepted(run_id, request_id, operation)
 
+    def decide(self, run_id: str, node: str, operation: str, request_id: str) -> None:
+        """Approve or reject a step; what the API accepts is remembered."""
+        verdict = Verdict(request_id=request_id, payload={"by": request_id})
+        send = self.decisions.approve if operation == "approve" else self.decisions.reject
+        send(self.caller, run_id, node, verdict)
+        self.ledger.accepted(run_id, request_id, operation)
+
     def run_ids(self) -> list[str]:
         """All runs that were admitted, oldest first."""
         return list(self.ledger.runs)
@@ -233,7 +250,8 @@ class World:
         return self._graphs[self.state(run_id).origin.definition_id]
 
     def stalled(self, run_id: str) -> bool:
-        return self.table.get(run_pk(run_id), STALL) is not None
+        item = self.table.get(run_pk(run_id), HEAD)
+        return item is not None and is_stalled(item)
 
     def history(self, run_id: str) -> list[Transition]:
         """All transitions of a run so far."""

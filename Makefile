@@ -68,8 +68,8 @@ run: setup ## start Ductor on port 8080 and take the hello world to its result; 
 serve: setup ## start Ductor on port 8080; stays up until Ctrl-C
 	@exec $(BIN)/ductor serve --data $(DATA) --port $(PORT)
 
-test: setup ## unit, contract, API and small simulation tests
-	@$(call step,tests,$(BIN)/pytest -q -n auto $(call tests,unit contract api simulation) $(PYTEST))
+test: setup ## unit, contract, API, function and small simulation tests
+	@$(call step,tests,$(BIN)/pytest -q -n auto $(call tests,unit contract api functions simulation) $(PYTEST))
 
 lint: setup ## ruff (rules and format) and the import contracts
 	@$(call step,ruff check,$(BIN)/ruff check --quiet)

@@ -28,6 +28,7 @@ from ductor.app.attempts import Attempts
 from ductor.app.commit import Committer
 from ductor.app.control import Controls
 from ductor.app.coordinator import Coordinator
+from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.dispatch import Dispatcher
 from ductor.app.engine_loop import EngineLoop
@@ -131,6 +132,9 @@ class LocalApp:
             table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids, library=library
         )
         self.controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
+        self.decisions = Decisions(
+            table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
+        )
         self.runs = Runs(table=table, payloads=payloads, library=library, tenants=self.tenants)
         dispatcher = Dispatcher(intents=intents, steps=steps, timers=timers, attempts=attempts, clock=clock, ids=ids)
         committer = Committer(
@@ -199,6 +203,7 @@ class LocalApp:
             definitions=self.definitions,
             triggers=self.triggers,
             controls=self.controls,
+            decisions=self.decisions,
             runs=self.runs,
             clock=self._clock,
             ids=self._ids,

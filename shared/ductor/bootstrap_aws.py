@@ -214,6 +214,7 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.api.auth import GatewayIdentity
     from ductor.api.deps import ApiDeps
     from ductor.app.control import Controls
+    from ductor.app.decisions import Decisions
     from ductor.app.definitions import Definitions
     from ductor.app.keys import Keys
     from ductor.app.runs import Runs
@@ -237,6 +238,15 @@ def api(made: Parts | None = None) -> Handler:
             library=of.library,
         ),
         controls=Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids),
+        decisions=Decisions(
+            table=of.table,
+            payloads=of.payloads,
+            library=of.library,
+            intents=of.intents,
+            unit=of.unit,
+            clock=of.clock,
+            ids=of.ids,
+        ),
         runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants),
         clock=of.clock,
         ids=of.ids,

@@ -47,6 +47,7 @@ class ApiWorld(World):
                 definitions=self.definitions,
                 triggers=self.triggers,
                 controls=self.controls,
+                decisions=self.decisions,
                 runs=self.runs,
                 clock=self.clock,
                 ids=self.ids,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ductor.api.deps import ApiDeps
+from ductor.api.routes.decisions import DecisionRoutes
 from ductor.api.routes.definitions import DefinitionRoutes
 from ductor.api.routes.keys import KeyRoutes
 from ductor.api.routes.open_pages import open_routes
@@ -28,6 +29,7 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *open_routes(lambda: routes),
         *DefinitionRoutes(deps.definitions).routes(),
         *RunRoutes(deps.triggers, deps.controls).routes(),
+        *DecisionRoutes(deps.decisions).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
         *KeyRoutes(deps.keys).routes(),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ductor.api.auth import Identity
 from ductor.app.control import Controls
+from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.keys import Keys
 from ductor.app.runs import Runs
@@ -22,6 +23,7 @@ class ApiDeps:
     definitions: Definitions
     triggers: Triggers
     controls: Controls
+    decisions: Decisions
     runs: Runs
     clock: Clock
     ids: Ids

@@ -42,7 +42,10 @@ ROLE_SCOPES: Final[dict[str, frozenset[Scope]]] = {
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """An authenticated API key. `scopes` are effective: the key's own and those its built-in roles bundle."""
+    """An authenticated API key. `scopes` are effective: the key's own and those its built-in roles bundle.
+
+    `user` names whom the key was issued to, for approval audiences; empty: nobody in particular.
+    """
 
     key_id: str
     tenant: str
@@ -51,6 +54,7 @@ class Caller(msgspec.Struct, frozen=True):
     environments_read: frozenset[str] = frozenset({ANY_ENVIRONMENT})
     environments_write: frozenset[str] = frozenset({ANY_ENVIRONMENT})
     default_environment: str = "default"
+    user: str = ""
 
     def may_write(self, environment: str) -> bool:
         """Whether the key may change what belongs to `environment`."""

@@ -63,12 +63,10 @@ class Controls:
         kind = OPERATIONS.get(operation)
         if kind is None:
             raise invalid("OPERATION_UNKNOWN", f"there is no run control {operation!r}", "operation")
-        _check_texts(request_id, reason)
-        header, answered = self._look_up(caller, run_id, request_id)
+        check_texts(request_id, reason)
         digest = operation_hash(operation, "", body)
-        if answered is not None:
-            if read_outcome(answered).request_hash != digest:
-                raise _reused(request_id)
+        header, answered = look_up(self._table, caller, run_id, request_id, digest)
+        if answered:
             return Accepted(run_id)
         _check_state(kind, header)
         intent = Intent(
@@ -85,15 +83,23 @@ class Controls:
         send_all(self._intents, [intent_message(intent, self._ids)])
         return Accepted(run_id)
 
-    def _look_up(self, caller: Caller, run_id: str, request_id: str) -> tuple[Item, Item | None]:
-        """The run's header and the outcome of this request, if it has one already."""
-        if not run_id or len(run_id) > 64 or not run_id.isascii():
-            raise run_not_found()
-        head, request = (run_pk(run_id), HEAD), (run_pk(run_id), request_sk(request_id))
-        rows = self._table.batch_get([head, request])
-        if head not in rows or tenant_of(rows[head]) != caller.tenant:
-            raise run_not_found()
-        return rows[head], rows.get(request)
+
+def look_up(table: Table, caller: Caller, run_id: str, request_id: str, digest: str) -> tuple[Item, bool]:
+    """The header of the caller's run, and whether this very request was answered before.
+
+    Refuses with NOT_FOUND for an unknown run and another tenant's alike, FAILED_PRECONDITION `REQUEST_ID_REUSED` when
+    the request id stands for something else.
+    """
+    if not run_id or len(run_id) > 64 or not run_id.isascii():
+        raise run_not_found()
+    head, request = (run_pk(run_id), HEAD), (run_pk(run_id), request_sk(request_id))
+    rows = table.batch_get([head, request])
+    if head not in rows or tenant_of(rows[head]) != caller.tenant:
+        raise run_not_found()
+    answered = rows.get(request)
+    if answered is not None and read_outcome(answered).request_hash != digest:
+        raise _reused(request_id)
+    return rows[head], answered is not None
 
 
 def operation_hash(operation: str, target: str, body: JSON) -> str:
@@ -102,7 +108,7 @@ def operation_hash(operation: str, target: str, body: JSON) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def _check_texts(request_id: str, reason: str) -> None:
+def check_texts(request_id: str, reason: str) -> None:
     if not 1 <= len(request_id) <= MAX_REQUEST_ID:
         message = f"send a request_id of 1 to {MAX_REQUEST_ID} characters; a repeat with the same one does nothing"
         raise invalid("REQUEST_ID_INVALID", message, "request_id")

@@ -24,7 +24,7 @@ _MAX_HEADER_LENGTH: Final = 512
 
 
 class KeyGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """What a key allows. `expires_at` is epoch ms, 0 = never."""
+    """What a key allows. `expires_at` is epoch ms, 0 = never. `user` is whom it speaks for, empty: nobody."""
 
     name: str
     scopes: frozenset[str] = frozenset()
@@ -33,6 +33,7 @@ class KeyGrant(msgspec.Struct, frozen=True, kw_only=True):
     environments_write: frozenset[str] = frozenset({ANY_ENVIRONMENT})
     default_environment: str = "default"
     expires_at: int = 0
+    user: str = ""
 
 
 class StoredKey(msgspec.Struct, kw_only=True):
@@ -134,6 +135,8 @@ class Keys:
         """Store a new key with all of its limits spelled out. Refuses a name that is empty or over 200 characters."""
         if not 1 <= len(grant.name) <= 200:
             raise invalid("FIELD_INVALID", "name the key with 1 to 200 characters", "name")
+        if len(grant.user) > 200:
+            raise invalid("FIELD_INVALID", "at most 200 characters", "user")
         issued, put = self.prepare(tenant, grant)
         self._table.write([put])
         return issued
@@ -259,6 +262,7 @@ def _caller(row: StoredKey) -> Caller:
         environments_read=grant.environments_read,
         environments_write=grant.environments_write,
         default_environment=grant.default_environment,
+        user=grant.user,
     )
 
 

@@ -13,6 +13,7 @@ from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.payload import ROW_BYTES, Inline, Payload
 from ductor.model.run import NodeState
+from ductor.steps import approval
 
 Load = Callable[[Payload], JSON]
 
@@ -91,4 +92,11 @@ def waiting_on(ref: str, step: Step | None, node: NodeState) -> WaitingOn | None
     if node.status is not NodeStatus.WAITING:
         return None
     kind = _WAITS.get(step.type, "timer") if step else "timer"
-    return WaitingOn(kind=kind, detail=f"step {ref}", since=node.entered_at, deadline_at=node.deadline or None)
+    return WaitingOn(kind=kind, detail=_detail(ref, step), since=node.entered_at, deadline_at=node.deadline or None)
+
+
+def _detail(ref: str, step: Step | None) -> str:
+    """What the wait is for, in words."""
+    if step is not None and step.type is StepType.APPROVAL:
+        return f"step {ref}: a decision by {approval.parse_args(step.args).audience.describe()}"
+    return f"step {ref}"

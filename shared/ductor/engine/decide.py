@@ -243,7 +243,7 @@ def _decision_refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | Non
     entry = ctx.state.root.nodes.get(intent.node)
     if node is None:
         return "STEP_UNKNOWN", f"the run has no step {intent.node}"
-    if entry is not None and entry.status.ended:
+    if entry is not None and entry.status.ended and entry.entered_at:
         return "ALREADY_DECIDED", f"already decided: {intent.node} is {entry.status.value}"
     if ctx.state.status.terminal:
         return "RUN_TERMINAL", f"the run has already ended as {ctx.state.status.value}"

@@ -44,12 +44,24 @@ def complete(
             yield tr.CheckpointReached(name)
 
 
-def fail(ctx: NodeContext, error: StepError, status: NodeStatus = NodeStatus.FAILED) -> Iterable[Transition]:
-    """The node failed after its retries. `status` is FAILED or TIMED_OUT."""
+def fail(
+    ctx: NodeContext, error: StepError, status: NodeStatus = NodeStatus.FAILED, output: Payload = NULL
+) -> Iterable[Transition]:
+    """The node failed after its retries. `status` is FAILED or TIMED_OUT; `output` is kept."""
     if ctx.node.step.on_error is OnError.CONTINUE:
-        yield from complete(ctx, NULL, error=error)
+        yield from complete(ctx, output, error=error)
         return
-    yield from _fail_by(ctx, error, status, NULL)
+    yield from _fail_by(ctx, error, status, output)
+
+
+def give_up(ctx: NodeContext) -> Iterable[Transition]:
+    """A waiting node stops waiting by its own rule (`on_timeout: skip`): skipped, and only DONE edges are taken."""
+    try:
+        taken = _taken(ctx, frozenset({EdgeType.DONE}), _own_view(ctx, NodeStatus.SKIPPED.value, NULL, None))
+    except ExpressionError as fault:
+        yield from _fail_by(ctx, StepError(fault.code, fault.message, retryable=False), NodeStatus.FAILED, NULL)
+        return
+    yield tr.NodeSkipped(ctx.id, taken)
 
 
 def _fail_by(ctx: NodeContext, error: StepError, status: NodeStatus, output: Payload) -> Iterable[Transition]:

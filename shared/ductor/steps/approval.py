@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
 import msgspec
 
+from ductor.engine.behaviour import Plain
+from ductor.engine.context import NodeContext, rfc3339
+from ductor.engine.outcome import complete, fail, give_up
+from ductor.model import transition as tr
 from ductor.model.definition import Step
 from ductor.model.enums import EdgeType, OnError
-from ductor.model.errors import Violation
+from ductor.model.errors import Severity, StepError, Violation
+from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
+from ductor.model.payload import Payload
+from ductor.model.transition import Transition
 from ductor.steps import reading
+from ductor.steps.audience import Audience, MatchMode
 from ductor.steps.spec import MAX_TIMEOUT_MS, Scope, fault, no_expressions, read_args
 
 EDGES: Final = frozenset({EdgeType.APPROVED, EdgeType.REJECTED, EdgeType.DONE})
@@ -21,27 +29,12 @@ ACTION: Final = "approval"
 expressions = no_expressions
 
 
-class MatchMode(reading.Word):
-    """How many of the audience's roles and users a reviewer must match."""
-
-    ANY = "any"
-    ALL = "all"
-
-
 class OnTimeout(reading.Word):
     """What a passed deadline does."""
 
     FAIL = "fail"
     APPROVE = "approve"
     SKIP = "skip"
-
-
-class Audience(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who may decide; frozen when the gate opens and matched against the calling key's roles and user."""
-
-    match_mode: MatchMode = MatchMode.ANY
-    roles: tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=200)], ...] = ()
-    users: tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=200)], ...] = ()
 
 
 class Args(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -89,7 +82,98 @@ def _step_fields(step: Step) -> Iterator[Violation]:
 def _rules(step: Step, args: Args) -> Iterator[Violation]:
     if not args.audience.roles and not args.audience.users:
         yield fault(step, CODE, "name at least one role or user who may decide", "audience")
+    if args.audience.match_mode is MatchMode.ALL and len(set(args.audience.users)) > 1:
+        message = "no reviewer is several users at once, so nobody can decide; use match_mode any, or a role"
+        yield Violation(f"{step.ref}.args.audience.users", CODE, message, Severity.WARNING)
     if args.on_timeout is not None and args.timeout_ms == 0:
         yield fault(step, CODE, "needs a positive timeout_ms; set one or remove on_timeout", "on_timeout")
     if args.expires_at_cel:
         yield fault(step, CODE, "must be empty; set timeout_ms for a deadline", "expires_at_cel")
+
+
+LAST_DEADLINE: Final = 9_999_999_999_999
+"""In the year 2286: the last moment that the index of wake-ups can sort. A later deadline passes then."""
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Body of an approve or reject intent. `roles` and `user` are the calling key's when it decided."""
+
+    roles: tuple[str, ...] = ()
+    user: str = ""
+    approver_id: str | None = None
+    comment: str | None = None
+
+
+class ApprovalBehaviour(Plain):
+    """Parks the node until somebody of the audience decides, or its deadline does.
+
+    The first decision that the coordinator applies wins. The audience is that of the run's pinned version, so nothing
+    that is published later changes who may decide. Output: `{"decision", "approver_id", "comment", "payload",
+    "decided_at", "decided_by"}`; `decided_by` is the key's id, or `timeout`.
+    """
+
+    def compile(self, step: Step) -> Args:
+        return parse_args(step.args)
+
+    def start(self, ctx: NodeContext) -> Iterable[Transition]:
+        args: Args = ctx.args
+        deadline = min(ctx.now + args.timeout_ms, LAST_DEADLINE) if args.timeout_ms else 0
+        return (tr.NodeParked(ctx.id, ctx.entry.generation + 1, deadline),)
+
+    def due(self, ctx: NodeContext) -> Iterable[Transition]:
+        args: Args = ctx.args
+        if args.on_timeout is OnTimeout.SKIP:
+            return give_up(ctx)
+        if args.on_timeout is OnTimeout.APPROVE:
+            return complete(ctx, _output(ctx, "approved", Decision(), None, "timeout"), _APPROVED)
+        message = f"nobody decided within {args.timeout_ms} ms"
+        return fail(ctx, StepError("APPROVAL_TIMEOUT", message, retryable=False))
+
+    def refuses(self, ctx: NodeContext, intent: Intent) -> tuple[str, str] | None:
+        if intent.kind is IntentKind.RESOLVE:
+            return "APPROVAL_NOT_RESOLVABLE", "an approval is approved or rejected; it cannot be resolved"
+        args: Args = ctx.args
+        decision = msgspec.convert(intent.body, Decision)
+        if not args.audience.admits(decision.roles, decision.user):
+            return AUDIENCE_MISMATCH, mismatch(args.audience)
+        return None
+
+    def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        decision, payload = msgspec.convert(intent.body, Decision), ctx.tick.value(intent.output)
+        if intent.kind is IntentKind.APPROVE:
+            return complete(ctx, _output(ctx, "approved", decision, payload, intent.actor), _APPROVED)
+        return _rejected(ctx, _output(ctx, "rejected", decision, payload, intent.actor))
+
+
+AUDIENCE_MISMATCH: Final = "AUDIENCE_MISMATCH"
+
+
+def mismatch(audience: Audience) -> str:
+    """What somebody outside the audience is told."""
+    return f"this API key may not decide here; the decision is for {audience.describe()}"
+
+
+_APPROVED: Final = frozenset({EdgeType.APPROVED})
+_REJECTED: Final = frozenset({EdgeType.REJECTED})
+
+
+def _rejected(ctx: NodeContext, output: Payload) -> Iterable[Transition]:
+    """A rejection that no edge takes up fails the run; the decision is kept as the output."""
+    transitions = tuple(complete(ctx, output, _REJECTED))
+    ended = transitions[0]
+    if isinstance(ended, tr.NodeCompleted) and not ended.taken:
+        return fail(ctx, StepError("APPROVAL_REJECTED", "the approval was rejected", retryable=False), output=output)
+    return transitions
+
+
+def _output(ctx: NodeContext, decision: str, given: Decision, payload: JSON, decided_by: str) -> Payload:
+    return ctx.tick.keep(
+        {
+            "decision": decision,
+            "approver_id": given.approver_id,
+            "comment": given.comment,
+            "payload": payload,
+            "decided_at": rfc3339(ctx.now),
+            "decided_by": decided_by,
+        }
+    )

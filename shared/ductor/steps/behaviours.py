@@ -8,6 +8,7 @@ from typing import Final
 from ductor.engine.behaviour import Behaviour
 from ductor.model.enums import StepType
 from ductor.steps.action import ActionBehaviour
+from ductor.steps.approval import ApprovalBehaviour
 from ductor.steps.condition import ConditionBehaviour
 from ductor.steps.shaping import DataflowBehaviour
 from ductor.steps.wait import WaitBehaviour
@@ -17,4 +18,5 @@ BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.DATAFLOW: DataflowBehaviour(),
     StepType.CONDITION: ConditionBehaviour(),
     StepType.WAIT: WaitBehaviour(),
+    StepType.APPROVAL: ApprovalBehaviour(),
 }

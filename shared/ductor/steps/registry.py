@@ -66,7 +66,13 @@ _SPECS: Final = (
     ),
     StepSpec(StepType.DIGEST, digest.EDGES, digest.Args, digest.parse_args, digest.validate, digest.expressions),
     StepSpec(
-        StepType.APPROVAL, approval.EDGES, approval.Args, approval.parse_args, approval.validate, approval.expressions
+        StepType.APPROVAL,
+        approval.EDGES,
+        approval.Args,
+        approval.parse_args,
+        approval.validate,
+        approval.expressions,
+        executable=True,
     ),
     StepSpec(StepType.SCATTER, scatter.EDGES, scatter.Args, scatter.parse_args, scatter.validate, scatter.expressions),
     StepSpec(StepType.GATHER, gather.EDGES, gather.Args, gather.parse_args, gather.validate, gather.expressions),

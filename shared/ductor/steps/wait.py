@@ -17,11 +17,13 @@ from ductor.model import transition as tr
 from ductor.model.definition import Step
 from ductor.model.enums import EdgeType
 from ductor.model.errors import StepError, Violation
+from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.payload import Inline
 from ductor.model.transition import Transition
 from ductor.steps import reading
 from ductor.steps.duration import FORMS, MAX_DURATION_MS, parse_duration
+from ductor.steps.resolving import refuses_all_but_resolve, resolved
 from ductor.steps.spec import Expression, Scope, fault, read_args, texts
 
 EDGES: Final = frozenset({EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE, EdgeType.DEFAULT})
@@ -124,6 +126,12 @@ class WaitBehaviour(Plain):
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
         return _over(ctx)
+
+    def refuses(self, ctx: NodeContext, intent: Intent) -> tuple[str, str] | None:
+        return refuses_all_but_resolve(ctx, intent)
+
+    def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        return resolved(ctx, intent)
 
 
 class _Plan(msgspec.Struct, frozen=True):

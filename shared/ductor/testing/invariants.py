@@ -14,7 +14,7 @@ from ductor.model import transition as tr
 from ductor.model.attempt import Attempt
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.run import HistoryRow, LastTick, RunState
-from ductor.testing.oracle import Oracle, faults_of
+from ductor.testing.oracle import Oracle, asks_people, faults_of
 from ductor.testing.world import World
 
 _rows = msgspec.json.Decoder(HistoryRow)
@@ -34,7 +34,7 @@ def _of_run(world: World, run_id: str, final: bool) -> Iterator[str]:
     oracle = Oracle(world.graph(run_id), state.origin)
     oracle.replay(rows)
     yield from oracle.faults
-    yield from faults_of(state)
+    yield from faults_of(state, asks_people(oracle.graph))
     if not oracle.faults:
         yield from _unfolded(world, state, rows)
     attempts = {(row.task.node, row.task.attempt): row for row in world.attempts(run_id)}
@@ -117,7 +117,9 @@ def _waits(world: World, state: RunState) -> Iterator[str]:
     """A run that has not ended waits for something, and it shows."""
     if state.status.terminal or state.status is RunStatus.PAUSED or world.stalled(state.run_id):
         return
-    if not state.wake_at:
+    people = asks_people(world.graph(state.run_id))
+    asked = any(ref in people and entry.status is NodeStatus.WAITING for ref, entry in state.root.nodes.items())
+    if not state.wake_at and not asked:
         yield f"is {state.status.value} and waits for nothing"
 
 

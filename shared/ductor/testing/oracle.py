@@ -11,7 +11,7 @@ from typing import Final
 from ductor.engine.evolve import evolve
 from ductor.engine.graph import Graph
 from ductor.model import transition as tr
-from ductor.model.enums import Join, NodeStatus, RunStatus
+from ductor.model.enums import Join, NodeStatus, RunStatus, StepType
 from ductor.model.run import HistoryRow, Origin, RunState
 from ductor.model.transition import Transition
 
@@ -22,7 +22,7 @@ _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.NodeRetrying: frozenset({_S.SCHEDULED}),
     tr.NodeCompleted: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING}),
     tr.NodeFailed: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING}),
-    tr.NodeSkipped: frozenset({_S.PENDING}),
+    tr.NodeSkipped: frozenset({_S.PENDING, _S.WAITING}),
     tr.NodeCancelled: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
     tr.NodeChecked: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
 }
@@ -59,7 +59,8 @@ class Oracle:
             for transition in row.transitions:
                 self._step(transition, row.at)
             self.state.version = row.version
-            self.faults += [f"after transition {self.state.seq}: {fault}" for fault in faults_of(self.state)]
+            told = faults_of(self.state, asks_people(self.graph))
+            self.faults += [f"after transition {self.state.seq}: {fault}" for fault in told]
         return self.state
 
     def _step(self, transition: Transition, at: int) -> None:
@@ -127,10 +128,16 @@ class Oracle:
             self._taken[transition.node] = transition.taken
         elif isinstance(transition, tr.NodeSkipped):
             self._resolved.add(transition.node)
+            self._taken[transition.node] = transition.taken
 
 
-def faults_of(state: RunState) -> Iterator[str]:
-    """What cannot be in a committed state, whatever came before."""
+def asks_people(graph: Graph) -> frozenset[str]:
+    """The steps that may wait without end and unwatched: for a person there is no other side to look at."""
+    return frozenset(node.ref for node in graph.nodes if node.step.type is StepType.APPROVAL)
+
+
+def faults_of(state: RunState, unwatched: frozenset[str] = frozenset()) -> Iterator[str]:
+    """What cannot be in a committed state, whatever came before. `unwatched` steps may wait for nothing but people."""
     nodes = state.root.nodes
     statuses = [entry.status for entry in nodes.values()]
     counted = (
@@ -151,10 +158,10 @@ def faults_of(state: RunState) -> Iterator[str]:
     for ref, entry in nodes.items():
         if entry.status.ended and not entry.finished_at:
             yield f"{ref} is {entry.status.value} without an end time"
-    yield from _unwatched(state)
+    yield from _unwatched(state, unwatched)
 
 
-def _unwatched(state: RunState) -> Iterator[str]:
+def _unwatched(state: RunState, unwatched: frozenset[str]) -> Iterator[str]:
     """A wake-up must be armed for the first moment at which there will be something to do."""
     paused = state.status is RunStatus.PAUSED
     moments = [entry.check_at for entry in state.root.nodes.values() if entry.check_at]
@@ -166,5 +173,6 @@ def _unwatched(state: RunState) -> Iterator[str]:
     for ref, entry in state.root.nodes.items():
         if entry.status is _S.SCHEDULED and not entry.check_at:
             yield f"nobody looks after the attempt of {ref}"
-        if entry.status in (_S.RETRYING, _S.WAITING) and not (entry.deadline or entry.check_at):
+        watched = entry.deadline or entry.check_at or ref in unwatched
+        if entry.status in (_S.RETRYING, _S.WAITING) and not watched:
             yield f"{ref} is {entry.status.value} and nobody will look"

@@ -10,6 +10,7 @@ import msgspec
 from ductor.app.access import Caller
 from ductor.app.checkpoints import Pause, pause
 from ductor.app.control import Controls
+from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
 from ductor.app.keys import Keys
@@ -91,6 +92,15 @@ class World:
             wait=wait,
         )
         self.controls = Controls(table=self.table, intents=self.intents, clock=self.clock, ids=self.ids)
+        self.decisions = Decisions(
+            table=self.table,
+            payloads=self.payloads,
+            library=self.library,
+            intents=self.intents,
+            unit=unit or NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+        )
         self.runs = Runs(table=self.table, payloads=self.payloads, library=self.library, tenants=self.tenants)
         self.tenant = self.tenants.create("first").id
         self.caller = self.new_caller(self.tenant)

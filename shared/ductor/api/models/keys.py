@@ -18,6 +18,7 @@ class IssueKeyBody(RequestModel):
     environments_read: list[str] = Field(["*"])
     environments_write: list[str] = Field(["*"])
     default_environment: str = "default"
+    user: str = Field("", description="Whom the key speaks for in approval audiences.")
     expires_at: datetime | None = Field(None, strict=False, description="RFC 3339 with an offset; omitted: never.")
 
 
@@ -38,6 +39,7 @@ class KeyEntry(AnswerModel):
     environments_read: list[str]
     environments_write: list[str]
     default_environment: str
+    user: str
     created_at: When
     expires_at: When
     revoked_at: When

@@ -58,6 +58,7 @@ def _grant(body: IssueKeyBody) -> KeyGrant:
         environments_write=frozenset(body.environments_write),
         default_environment=body.default_environment,
         expires_at=_expiry(body.expires_at),
+        user=body.user,
     )
 
 
@@ -79,6 +80,7 @@ def _entry(info: KeyInfo) -> KeyEntry:
         environments_read=sorted(grant.environments_read),
         environments_write=sorted(grant.environments_write),
         default_environment=grant.default_environment,
+        user=grant.user,
         created_at=info.created_at,
         expires_at=grant.expires_at,
         revoked_at=info.revoked_at,

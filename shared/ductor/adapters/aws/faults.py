@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from pynamodb.exceptions import PynamoDBException
 
 from ductor.ports import ItemTooLargeError, UnavailableError
@@ -31,6 +31,7 @@ _BUSY: Final = frozenset(
         "RequestThrottled",
         "RequestThrottledException",
         "RequestTimeout",
+        "ServiceQuotaExceededException",
         "ServiceUnavailable",
         "SlowDown",
         "ThrottledException",
@@ -81,7 +82,7 @@ def _refused(error: BaseException) -> AwsRefusedError:
 
 
 def _is_network(error: BaseException) -> bool:
-    return isinstance(error, HTTPClientError)
+    return isinstance(error, (HTTPClientError, IncompleteReadError))
 
 
 def response_of(error: ClientError) -> Mapping[str, Any]:

@@ -9,9 +9,11 @@ import contextlib
 import logging
 import queue
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from ductor.app.worker import Claimed, Finished, Worker
+from ductor.model.errors import StepError, clip
 from ductor.ports import UnavailableError, Unit
 
 BATCH: Final = 200
@@ -24,7 +26,11 @@ _log = logging.getLogger("ductor")
 
 
 class ActionPool:
-    """At most `threads` actions at once. `start` and `stop` once each."""
+    """At most `threads` actions at once. `start` and `stop` once each.
+
+    An action that hangs past its timeout keeps its thread, which nobody can end; another thread takes its place, and
+    it goes when the action returns after all.
+    """
 
     def __init__(self, worker: Worker, unit: Unit, *, threads: int) -> None:
         self._worker = worker
@@ -33,13 +39,13 @@ class ActionPool:
         self._tasks: queue.SimpleQueue[Claimed] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Finished] = queue.SimpleQueue()
         self._held: dict[int, Claimed] = {}
+        self._running: dict[int, Claimed] = {}
         self._changed = threading.Condition()
 
     def start(self) -> None:
         """Start all threads; they end with the process."""
-        for target, count in ((self._act, self._threads), (self._record_all, 1), (self._watch, 1)):
-            for _ in range(count):
-                threading.Thread(target=target, name=f"ductor{target.__name__}", daemon=True).start()
+        for target in (*[self._act] * self._threads, self._record_all, self._watch):
+            _start(target)
 
     @property
     def has_room(self) -> bool:
@@ -57,6 +63,8 @@ class ActionPool:
         with self._changed:
             self._changed.wait_for(lambda: not self._held, GRACE_S)
             left = list(self._held.values())
+            # No longer looked after: a renewal would take them back.
+            self._held.clear()
         if not left:
             return
         try:
@@ -66,8 +74,21 @@ class ActionPool:
             _log.warning("%d attempts wait for their leases to end: %s", len(left), fault)
 
     def _act(self) -> None:
-        while True:
-            self._results.put(self._worker.execute(self._tasks.get()))
+        replaced = False
+        while not replaced:
+            claimed = self._tasks.get()
+            with self._changed:
+                self._running[id(claimed)] = claimed
+            result = self._outcome(claimed)
+            with self._changed:
+                replaced = self._running.pop(id(claimed), None) is None
+            self._results.put(result)
+
+    def _outcome(self, claimed: Claimed) -> Finished:
+        try:
+            return self._worker.execute(claimed)
+        except BaseException as fault:  # noqa: BLE001 - what ends a thread must not end this one and hold its place
+            return Finished(claimed, error=StepError("ACTION_FAILED", clip(f"{type(fault).__name__}: {fault}")))
 
     def _record_all(self) -> None:
         while True:
@@ -120,4 +141,19 @@ class ActionPool:
                 self._worker.renew(stale)
         if self._worker.overdue(held):
             with self._unit.batch():
-                self._worker.expire(held)
+                expired = self._worker.expire(held)
+            self._give_up(expired)
+
+    def _give_up(self, expired: list[Claimed]) -> None:
+        """Their attempts are over, so they take no place any more; threads that they still hold are replaced."""
+        with self._changed:
+            for claimed in expired:
+                self._held.pop(id(claimed), None)
+            stuck = [claimed for claimed in expired if self._running.pop(id(claimed), None) is not None]
+            self._changed.notify_all()
+        for _ in stuck:
+            _start(self._act)
+
+
+def _start(target: Callable[[], None]) -> None:
+    threading.Thread(target=target, name=f"ductor{getattr(target, '__name__', '')}", daemon=True).start()

@@ -36,6 +36,10 @@ BEAT_EVERY_MS: Final = 1_000
 """An action may report progress as often as it likes; the row is written at most this often."""
 
 
+NOT_OURS: Final = -1
+"""The delivery of a claim that was given back: nothing renews, fails or times it out any more."""
+
+
 class WorkerSettings(msgspec.Struct, frozen=True):
     """`lease_ms`: how long a claim holds without a sign of life. `name` must differ between processes.
 
@@ -386,11 +390,16 @@ class Worker:
                     claimed.row = row
 
     def give_back(self, held: Sequence[Claimed]) -> None:
-        """Stopping: attempts that did not end here run elsewhere at once, as another delivery of the same attempt."""
+        """Stopping: attempts that did not end here run elsewhere at once, as another delivery of the same attempt.
+
+        Their actions are asked to stop; a success that comes all the same still counts.
+        """
         now = self._clock.now_ms()
         for claimed in held:
             with claimed.lock:
                 self._attempts.replace(claimed.row, msgspec.structs.replace(claimed.row.attempt, lease_until=now - 1))
+                claimed.delivery = NOT_OURS
+            claimed.stop.set()
         if held:
             self._steps.retry([claimed.receipt for claimed in held], delay_ms=0)
 

@@ -201,6 +201,23 @@ def test_what_is_given_back_runs_elsewhere_at_once() -> None:
     assert (desk.row().worker, desk.row().status) == ("b", AttemptStatus.SUCCEEDED)
 
 
+def test_what_was_given_back_is_neither_renewed_nor_failed_by_its_old_worker() -> None:
+    def run(args: dict[str, Any], ctx: ActionContext) -> dict[str, Any]:
+        worker.give_back([claimed])
+        worker.renew([claimed])
+        ctx.heartbeat()
+        return {}
+
+    desk = Desk(does(run))
+    worker = desk.worker("a")
+    desk.send()
+    claimed = desk.claim_one(worker)
+    worker.finish([worker.execute(claimed)])
+    assert desk.row().status is AttemptStatus.RUNNING
+    assert desk.row().lease_until < desk.clock.now
+    assert len(desk.claim(desk.worker("b"))) == 1
+
+
 class Moody(MemoryTable):
     """Refuses to write while `down`."""
 

@@ -16,6 +16,7 @@ from ductor.bootstrap import action_catalog
 from ductor.cli.main import app
 from ductor.cli.sources import Source
 from ductor.cli.validate import check
+from ductor.steps.registry import STEP_SPECS
 from ductor.validation.context import Context
 
 ROOT = Path(__file__).parents[3]
@@ -55,7 +56,7 @@ def test_examples_are_valid_without_warnings(path: Path) -> None:
 def test_there_is_an_example_of_every_step_type_that_runs() -> None:
     types = {step["type"] for path in EXAMPLES for step in yaml.safe_load(path.read_text())["definition"]["steps"]}
 
-    assert types == {"action", "dataflow", "condition", "wait"}
+    assert types == {spec.type.value for spec in STEP_SPECS.values() if spec.executable}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -47,6 +48,7 @@ class AwsWorld:
 
     def close(self) -> None:
         self.emulator.close()
+        _forget_logger()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -169,6 +171,15 @@ class AwsWorld:
 
     def _url(self, name: str) -> str:
         return str(CLIENTS("sqs").get_queue_url(QueueName=name)["QueueUrl"])
+
+
+def _forget_logger() -> None:
+    """Powertools configures the logger of a process once; here the next test is another process."""
+    logger = logging.getLogger("ductor")
+    for handler in tuple(logger.handlers):
+        logger.removeHandler(handler)
+    logger.__dict__.pop("init", None)
+    logger.setLevel(logging.NOTSET)
 
 
 def _record(message: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     `function` takes the parsed args and an ActionContext and returns a JSON object or a pydantic model. `args_model`
     None: the args are a plain dict, anything in it is accepted. `blocking` False promises that the function never
     waits, so a worker may run it without a thread of its own. `timeout_ms` 0: the worker's default.
-    `per_attempt_key` True: each retry has an idempotency key of its own.
+    `per_attempt_key` True: each retry has an idempotency key of its own. `connection_type`: the type of connection that
+    it cannot run without, empty for none.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int = 0
     per_attempt_key: bool = False
     description: str = ""
+    connection_type: str = ""
 
     def parse(self, args: JSON) -> BaseModel | dict[str, JSON]:
         """The args as the function wants them, sharing nothing with `args`.
@@ -64,6 +66,7 @@ def define(
     timeout_ms: int = 0,
     per_attempt_key: bool = False,
     description: str = "",
+    connection_type: str = "",
 ) -> Action:
     """An action from a function `(args, ctx)`; the annotation of `args` is its pydantic model, or a plain dict.
 
@@ -82,6 +85,7 @@ def define(
         timeout_ms=timeout_ms,
         per_attempt_key=per_attempt_key,
         description=description or (inspect.getdoc(function) or "").partition("\n")[0],
+        connection_type=connection_type,
     )
 
 

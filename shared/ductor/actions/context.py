@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from ductor.actions.connection import Connection
 from ductor.actions.errors import ActionError, AttemptCancelledError
 from ductor.actions.exact import NotExactError, exact
 from ductor.model.json import JSON
@@ -26,7 +27,8 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
 
     `idempotency_key` is the same for each delivery and retry of the step: give it to the other side, so that a repeated
     call has one effect. `deadline` is epoch ms, 0 for none. `last_heartbeat` is what an earlier delivery of this
-    attempt reported last, None if nothing. `on_heartbeat` and `stop` belong to the worker.
+    attempt reported last, None if nothing. `on_heartbeat` and `stop` belong to the worker. `connection` is that of the
+    step, None when it names none.
     """
 
     run_id: str = ""
@@ -37,6 +39,7 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: str = ""
     deadline: int = 0
     last_heartbeat: JSON = None
+    connection: Connection | None = None
     on_heartbeat: Callable[[JSON], bool] = _always_ours
     stop: threading.Event = msgspec.field(default_factory=threading.Event)
 

@@ -6,6 +6,7 @@ import base64
 import codecs
 import functools
 import ssl
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -71,6 +72,10 @@ class HttpRequest:
             raise _unexpected(answer)
         return _output(answer)
 
+    def trusts(self, host: str) -> bool:
+        """Whether any address is allowed for this host; a secret may then go there over plain http."""
+        return self._rules.allow_private or host.lower().rstrip(".") in self._rules.allowed_hosts
+
 
 @functools.lru_cache(maxsize=4)
 def _trusted(ca_file: str) -> ssl.SSLContext:
@@ -80,11 +85,11 @@ def _trusted(ca_file: str) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=ca_file or certifi.where())
 
 
-def action(settings: HttpSettings) -> Action:
-    """`http.request` under `settings`."""
+def action(function: Callable[[HttpArgs, ActionContext], dict[str, JSON]]) -> Action:
+    """`http.request`, done by `function`."""
     return Action(
         name="http.request",
-        function=HttpRequest(settings),
+        function=function,
         args_model=HttpArgs,
         # The exchange has a limit of its own; this one only bounds it.
         timeout_ms=MAX_TIMEOUT_MS + 10_000,
@@ -120,7 +125,7 @@ def _url(args: HttpArgs) -> httpx.URL:
 
 
 def _unexpected(answer: Answer) -> ActionError:
-    details: dict[str, JSON] = {"status": answer.status, **_retry_after(answer.headers)}
+    details: dict[str, JSON] = {"status": answer.status, **retry_after(answer.headers)}
     text, _ = _text(answer.content[:_EXCERPT_BYTES], answer.headers, cut=True)
     if text:
         details["body"] = text
@@ -128,7 +133,7 @@ def _unexpected(answer: Answer) -> ActionError:
     return ActionError(f"HTTP_{answer.status}", f"the server answered {answer.status}", retryable, details)
 
 
-def _retry_after(headers: dict[str, str]) -> dict[str, JSON]:
+def retry_after(headers: dict[str, str]) -> dict[str, JSON]:
     """The text as it came and, in ms, how long from the moment of the answer: by the server's own clock, not ours."""
     text = headers.get("retry-after", "").strip()[:100]
     if not text:

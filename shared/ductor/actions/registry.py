@@ -6,13 +6,16 @@ import difflib
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Final, TypeVar
 
 from ductor.actions import arguments, core
 from ductor.actions import http as http_request
 from ductor.actions.action import Action, ActionFunction, define, origin
+from ductor.actions.connectors.catalog import Connectors, load_connectors
+from ductor.actions.connectors.signed import SignedHttpRequest
 from ductor.actions.errors import ActionLoadError
-from ductor.actions.http import HttpSettings
+from ductor.actions.http import HttpRequest, HttpSettings
 from ductor.model.json import JSON
 
 __all__ = ["Action", "ActionRegistry", "HttpSettings", "action", "default_registry", "define"]
@@ -29,7 +32,8 @@ _declared: Final[dict[tuple[str, str], Action]] = {}
 class ActionRegistry:
     """Actions by name. Filled while a process starts, only read afterwards."""
 
-    def __init__(self, actions: Iterable[Action] = ()) -> None:
+    def __init__(self, actions: Iterable[Action] = (), connectors: Connectors | None = None) -> None:
+        self.connectors = connectors or Connectors((), HttpRequest(HttpSettings()))
         self._actions: dict[str, Action] = {}
         for one in actions:
             self.register(one)
@@ -60,9 +64,12 @@ class ActionRegistry:
         return near[0] if near else None
 
     def needs_connection(self, name: str) -> bool:
-        """Whether the action cannot run without a connection. None of those so far does."""
-        del name
-        return False
+        """Whether the action cannot run without a connection."""
+        return bool(self.connection_type(name))
+
+    def connection_type(self, name: str) -> str:
+        """The type of connection that a known action needs, empty when it needs none."""
+        return self._actions[name].connection_type
 
     def validate_args(self, name: str, args: Mapping[str, JSON]) -> list[tuple[str, str]]:
         """(path, what is wrong) for each fault of the args of a definition, templates unrendered.
@@ -75,7 +82,13 @@ class ActionRegistry:
 
 
 def action(
-    name: str, *, blocking: bool = True, timeout_ms: int = 0, per_attempt_key: bool = False, description: str = ""
+    name: str,
+    *,
+    blocking: bool = True,
+    timeout_ms: int = 0,
+    per_attempt_key: bool = False,
+    description: str = "",
+    connection_type: str = "",
 ) -> Callable[[Function], Function]:
     """Declare a function as the action `name`; see `Action` for the options. The function itself stays as it is.
 
@@ -90,6 +103,7 @@ def action(
             timeout_ms=timeout_ms,
             per_attempt_key=per_attempt_key,
             description=description,
+            connection_type=connection_type,
         )
         # A reloaded module replaces what it declared before; anything else with the same name is a duplicate.
         _declared[name, origin(function)] = made
@@ -103,13 +117,18 @@ def default_registry(
     *,
     http: HttpSettings = HttpSettings(),  # noqa: B008 - frozen
     parse_duration: Callable[[str], int | None] | None = None,
+    connector_folders: Sequence[Path] = (),
 ) -> ActionRegistry:
     """The built-in actions, those of installed packages (entry points) and of `modules`, which are imported.
 
     `parse_duration` (text to ms, None for no duration) gives core.sleep its text form; without it only milliseconds
-    are accepted. Raises ActionLoadError naming the module that cannot be imported or the name taken twice.
+    are accepted. `connector_folders` hold further connector files. Raises ActionLoadError naming the module that cannot
+    be imported, the file that cannot be used or the name taken twice.
     """
-    registry = ActionRegistry((*core.actions(parse_duration), http_request.action(http)))
+    sender = HttpRequest(http)
+    connectors = load_connectors(connector_folders, sender)
+    built_in = (*core.actions(parse_duration), http_request.action(SignedHttpRequest(sender, connectors)))
+    registry = ActionRegistry((*built_in, *connectors.actions()), connectors)
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         _load(f"entry point {entry.name!r} ({entry.value})", entry.load)
     for module in modules:

@@ -178,7 +178,8 @@ def _forget_logger() -> None:
     logger = logging.getLogger("ductor")
     for handler in tuple(logger.handlers):
         logger.removeHandler(handler)
-    logger.__dict__.pop("init", None)
+    for mark in ("init", "powertools_handler"):
+        logger.__dict__.pop(mark, None)
     logger.setLevel(logging.NOTSET)
 
 

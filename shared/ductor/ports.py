@@ -129,6 +129,9 @@ class Table(Protocol):
         Sort order is that of the keys' UTF-8 bytes. With `index`, pk and the sort bounds refer to that index's pair.
         A cursor continues after the last row returned even if that row has since been deleted. Raises ValueError for
         a cursor that is not this query's, a prefix together with a range, or a limit below 1.
+
+        An index finds rows: of each, only its key and that index's pair are told for certain. Everything else may hold
+        its default (on AWS it does), so whoever needs it reads the row, which may have changed meanwhile.
         """
         ...
 
@@ -241,6 +244,22 @@ class Unit(Protocol):
     def batch(self) -> AbstractContextManager[object]: ...
 
     def part(self) -> AbstractContextManager[object]: ...
+
+
+class Secrets(Protocol):
+    """Texts that nobody may read in the table: kept apart, encrypted, found by the name that rows hold."""
+
+    def put(self, name: str, text: str) -> None:
+        """Store under a name that was never used before; durable and readable everywhere when this returns."""
+        ...
+
+    def get(self, name: str) -> str | None:
+        """Raises UnavailableError when it cannot be read now, or not at all (the key to it is gone)."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove for good; an unknown name is no error."""
+        ...
 
 
 class Clock(Protocol):

@@ -147,7 +147,7 @@ def test_a_refused_argument_does_not_spoil_the_batch(backend: Backend) -> None:
 
 @pytest.mark.parametrize("kind", ["batch", "part"])
 def test_an_exception_passes_through(backend: Backend, kind: str) -> None:
-    def fail(block: AbstractContextManager[None]) -> None:
+    def fail(block: AbstractContextManager[object]) -> None:
         with block:
             raise Boom
 

@@ -13,6 +13,7 @@ from ductor.app.headers import sort_time
 from ductor.app.keys import IssuedKey, KeyGrant, Keys
 from ductor.app.refusals import invalid, not_found
 from ductor.model.errors import ErrorCode, refuse
+from ductor.model.json import JSON
 from ductor.ports import Clock, Expect, Ids, Index, Item, Op, Put, Table
 
 TENANT: Final = "TENANT"
@@ -30,19 +31,46 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """The row `N#<tenant>`/`ENV#<key>`: where definitions live and runs execute."""
+    """The row `N#<tenant>`/`ENV#<key>`: where definitions live and runs execute.
+
+    `variables` are what its runs read over the definitions' defaults. `connections` maps names to ids or slugs.
+    With `require_release` only callers that name `live_deployment` start runs.
+    """
 
     key: str
+    title: str = ""
+    description: str = ""
     active: bool = True
     mutable: bool = True
     direct_mutation: bool = True
     requires_promotion: bool = False
+    variables: dict[str, JSON] = {}
+    connections: dict[str, str] = {}
+    require_release: bool = False
+    live_deployment: str = ""
     created_at: int = 0
+    updated_at: int = 0
 
     @property
     def open_to_changes(self) -> bool:
         """Whether definitions may be put into it directly."""
         return self.active and self.mutable and self.direct_mutation and not self.requires_promotion
+
+    @property
+    def open_to_promotion(self) -> bool:
+        """Whether published versions may be promoted into it."""
+        return self.active and self.mutable
+
+
+def environment_sk(key: str) -> str:
+    """Sort key of an environment's row."""
+    return f"ENV#{key}"
+
+
+def environment_item(tenant: str, environment: Environment, version: int) -> Item:
+    """The row of an environment; `version` counts its writes."""
+    body = msgspec.json.encode(environment)
+    return Item(pk=f"N#{tenant}", sk=environment_sk(environment.key), version=version, body=body)
 
 
 class FirstStart(msgspec.Struct, frozen=True):
@@ -74,9 +102,23 @@ class Tenants:
         self._table.write(ops)
         return tenant
 
+    def create_with_key(self, name: str, keys: Keys) -> tuple[Tenant, IssuedKey]:
+        """A tenant and its first administrator's key, both or neither."""
+        if not 1 <= len(name) <= 200:
+            raise invalid("FIELD_INVALID", "name the tenant with 1 to 200 characters", "name")
+        tenant, ops = self._prepare(name)
+        issued, put = keys.prepare(tenant.id, KeyGrant(name="first admin key", roles=frozenset({"admin"})))
+        self._table.write([*ops, put])
+        return tenant, issued
+
+    def is_operator(self, tenant: str) -> bool:
+        """Whether this is the tenant of the first start, whose administrators look after the installation itself."""
+        stored = self._table.get(*_FIRST)
+        return stored is not None and msgspec.json.decode(stored.body, type=_FirstRow).tenant == tenant
+
     def get(self, tenant: str) -> Tenant:
         """Raises NOT_FOUND `TENANT_NOT_FOUND`."""
-        item = self._table.get(f"N#{tenant}", TENANT)
+        item = self._table.get(f"N#{tenant}", TENANT) if 0 < len(tenant) <= 64 and tenant.isascii() else None
         if item is None:
             raise not_found("TENANT_NOT_FOUND", "there is no such tenant")
         return msgspec.json.decode(item.body, type=Tenant)
@@ -105,7 +147,7 @@ class Tenants:
         """The environment of that key, None when the tenant has none."""
         if not key or len(key) > 200:
             return None
-        item = self._table.get(f"N#{tenant}", f"ENV#{key}")
+        item = self._table.get(f"N#{tenant}", environment_sk(key))
         return msgspec.json.decode(item.body, type=Environment) if item else None
 
     def require_writable(self, caller: Caller, key: str) -> Environment:
@@ -156,7 +198,7 @@ class Tenants:
         row = Item(pk=pk, sk=TENANT, body=msgspec.json.encode(tenant), i1=("TENANTS", f"{sort_time(now)}#{tenant.id}"))
         ops: list[Op] = [
             Put(row, Expect.ABSENT),
-            Put(Item(pk=pk, sk=f"ENV#{environment.key}", body=msgspec.json.encode(environment)), Expect.ABSENT),
+            Put(environment_item(tenant.id, environment, 1), Expect.ABSENT),
         ]
         return tenant, ops
 

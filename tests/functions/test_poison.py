@@ -12,7 +12,10 @@ from tests.functions.definitions import HELLO, chain
 from tests.functions.world import SECOND, AwsWorld, Killed
 
 from ductor.app.commit import Committer
+from ductor.app.headers import run_pk
+from ductor.app.worker import Claimed, Finished, Worker
 from ductor.lambdas.poison import HOPELESS, SUSPICIOUS
+from ductor.model.attempt import Attempt, AttemptStatus, attempt_sk
 from ductor.model.intent import Intent, IntentKind
 from ductor.ports import UnavailableError
 
@@ -143,3 +146,26 @@ def test_an_intent_for_a_run_that_does_not_exist_is_buried_after_some_minutes(wo
     assert dead.group == "nobody"
     assert "does not exist" in reason
     assert world.receive("intents.fifo") is None
+
+
+def test_an_action_that_kills_its_process_uses_up_no_deliveries_of_others(world: AwsWorld) -> None:
+    bad, good = world.trigger(world.publish(chain(1, "bad"))), world.trigger(world.publish(chain(1, "good")))
+    execute = Worker.execute
+
+    def deadly(self: Worker, claimed: Claimed) -> Finished:
+        if claimed.task.run_id == bad:
+            raise Killed
+        return execute(self, claimed)
+
+    world.pump("intents.fifo")
+    with mock.patch.object(Worker, "execute", deadly):
+        for _ in range(4):
+            tasks = world.receive("steps")
+            if tasks is not None:
+                world.deliver("steps", world.step, tasks)
+            world.clock.advance(61 * SECOND)
+        world.pump()
+    row = world.emulator.table.get(run_pk(good), attempt_sk("s0", 1))
+    assert row is not None
+    assert msgspec.json.decode(row.body, type=Attempt).status is AttemptStatus.SUCCEEDED
+    assert [world.status(run_id) for run_id in (bad, good)] == ["failed", "completed"]

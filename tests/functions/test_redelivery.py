@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from tests.functions.definitions import HELLO, chain
 from tests.functions.world import SECOND, AwsWorld
 
 from ductor.adapters.aws.timers import Wake
+from ductor.app.attempts import Attempts
 from ductor.app.headers import run_pk
 from ductor.app.history import read_history
 from ductor.model.attempt import Attempt, attempt_sk
@@ -68,10 +70,48 @@ def test_an_attempt_without_time_left_is_given_back_and_run_by_the_next_invocati
     world.pump("intents.fifo")
     task = world.receive("steps")
     assert task is not None
-    answer = world.step(task, _context(1_000))
+    answer = world.step(task, _short_context())
     assert answer["batchItemFailures"] == [{"itemIdentifier": task["Records"][0]["messageId"]}]
     world.clock.advance(SECOND)
     world.pump()
+    assert world.status(run_id) == "completed"
+
+
+def test_attempts_whose_claims_a_failing_table_cut_short_run_when_their_leases_have_ended(
+    world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [world.trigger(world.publish(chain(1, slug))) for slug in ("one", "two")]
+    world.pump("intents.fifo")
+    tasks = world.receive("steps")
+    assert tasks is not None
+    create = Attempts.create
+    created: list[Attempt] = []
+
+    def once(self: Attempts, attempt: Attempt) -> Any:
+        if created:
+            _unavailable()
+        created.append(attempt)
+        return create(self, attempt)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Attempts, "create", once)
+        assert len(world.deliver("steps", world.step, tasks)) == 2
+    assert world.receive("steps") is None
+    world.clock.advance(32 * SECOND)
+    world.pump()
+    assert [world.status(run_id) for run_id in runs] == ["completed", "completed"]
+
+
+def test_a_run_whose_wake_up_was_lost_is_found_by_the_sweep(world: AwsWorld) -> None:
+    run_id = world.trigger(world.publish(HELLO))
+    world.pump("intents.fifo")
+    world.clock.advance(2 * SECOND)
+    lost = world.receive("timers")
+    assert lost is not None
+    world.deliver("timers", lambda event, context: KEEP, lost)
+    world.clock.advance(60 * SECOND)
+    world.sweeper({}, None)
+    world.pump("intents.fifo")
     assert world.status(run_id) == "completed"
 
 
@@ -129,6 +169,17 @@ def _context(remaining_ms: int) -> Any:
     class Context:
         def get_remaining_time_in_millis(self) -> int:
             return remaining_ms
+
+    return Context()
+
+
+def _short_context() -> Any:
+    """Time enough to begin, and none a moment later."""
+    left = [10_000]
+
+    class Context:
+        def get_remaining_time_in_millis(self) -> int:
+            return left.pop() if left else 1_000
 
     return Context()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import Final, Protocol
 
 from ductor.app.worker import Claimed, Finished, Worker
@@ -14,6 +15,9 @@ from ductor.ports import Message, Outgoing, UnavailableError
 WATCH_S: Final = 0.25
 MARGIN_MS: Final = 5_000
 """With less time than this left, attempts that still run are given back: the next invocation runs them again."""
+
+AGAIN_MS: Final = 31_000
+"""When what a failed batch had claimed is delivered again: its leases have just run out then."""
 
 RECORD_TRIES: Final = 5
 PAUSE_S: Final = 0.5
@@ -48,6 +52,10 @@ class InvocationQueue:
     def left(self) -> list[str]:
         """The ids of messages that nobody acknowledged: they come again."""
         return [message.id for message in self._open.values()]
+
+    def hand_back(self, delay_ms: int) -> None:
+        """Make what nobody acknowledged visible after `delay_ms`, long before the queue would by itself."""
+        self._queue.retry(list(self._open), delay_ms=delay_ms)
 
     def send(self, messages: Sequence[Outgoing]) -> tuple[int, ...]:
         return self._queue.send(messages)
@@ -84,17 +92,27 @@ class StepBatches:
         """The ids of the messages that must come again; Lambda removes all others."""
         self._queue.begin(messages)
         try:
-            held = self._worker.claim(messages)
-            self._run(held, remaining)
+            parts = _parts(messages)
+            for place, part in enumerate(parts):
+                if remaining() < MARGIN_MS:
+                    self._queue.retry([message.receipt for late in parts[place:] for message in late], delay_ms=0)
+                    break
+                self._run(self._worker.claim(part), remaining)
         except UnavailableError as fault:
             self._telemetry.log.warning("attempts come again: %s", fault)
+            self._hand_back()
         except Exception:
             self._telemetry.log.exception("a batch failed; what is left of it comes again")
+            self._hand_back()
         left = self._queue.left()
         self._telemetry.count("AttemptsHandled", len(messages) - len(left))
         self._telemetry.count("AttemptsReturned", len(left))
         self._telemetry.flush()
         return left
+
+    def _hand_back(self) -> None:
+        with suppress(UnavailableError):
+            self._queue.hand_back(AGAIN_MS)
 
     def _run(self, held: Sequence[Claimed], remaining: Remaining) -> None:
         waiting = [claimed for claimed in held if claimed.action is not None and claimed.action.blocking]
@@ -158,3 +176,14 @@ class StepBatches:
             if remaining() < MARGIN_MS:
                 return
             yield number
+
+
+def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
+    """Together; but one by one when any comes again, because it may have killed the process that ran it.
+
+    A claim counts as a delivery of its attempt, and after the last one the worker is held to be lost: an attempt must
+    not run out of them because of another one in its batch.
+    """
+    if any(message.receives > 1 for message in messages):
+        return [[message] for message in messages]
+    return [messages]

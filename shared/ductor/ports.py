@@ -77,6 +77,10 @@ class ItemTooLargeError(ValueError):
     """A row is over `MAX_ITEM_BYTES`. Nothing of the write was stored."""
 
 
+class SecretLostError(RuntimeError):
+    """A secret is there and can never be opened again: what it was sealed with is gone or another."""
+
+
 class UnavailableError(RuntimeError):
     """The other side could not be reached or throttled us for too long. The write may or may not have happened."""
 
@@ -254,7 +258,7 @@ class Secrets(Protocol):
         ...
 
     def get(self, name: str) -> str | None:
-        """Raises UnavailableError when it cannot be read now, or not at all (the key to it is gone)."""
+        """None for an unknown name. Raises UnavailableError when it cannot be read now, SecretLostError for ever."""
         ...
 
     def delete(self, name: str) -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 import msgspec
 
+from ductor.actions.connection import Connection
 from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError
-from ductor.actions.execute import execute, failure
+from ductor.actions.execute import failure
 from ductor.actions.registry import Action, ActionRegistry
 from ductor.app.attempts import Attempts, Row, finished_intent
+from ductor.app.connected_run import NoConnections, Resolver, execute_connected
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.payloads import PayloadMissingError, PayloadStore
 from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask
@@ -119,6 +121,7 @@ class WorkerDoors:
     ids: Ids
     unit: Unit
     faults: Faults
+    connections: Resolver = field(default_factory=NoConnections)
 
 
 class Worker:
@@ -134,6 +137,7 @@ class Worker:
         self._ids = doors.ids
         self._unit = doors.unit
         self._faults = doors.faults
+        self._connections = doors.connections
         self._settings = settings
 
     def claim(self, messages: Sequence[Message]) -> list[Claimed]:
@@ -197,12 +201,15 @@ class Worker:
         claimed.deadline = claimed.beat_at + claimed.limit_ms
         try:
             args = self._payloads.load(claimed.task.run_id, claimed.task.input)
+            connection = self._connections.resolve(claimed.task)
         except UnavailableError:
             return Finished(claimed, begun=False)
+        except ActionError as fault:
+            return Finished(claimed, error=failure(fault))
         except PayloadMissingError as fault:
             return Finished(claimed, error=StepError("INPUT_MISSING", str(fault), retryable=False))
         try:
-            output, data = self._run(claimed, args)
+            output, data = self._run(claimed, args, connection)
         except Exception as fault:  # noqa: BLE001 - an action may raise anything; it becomes the attempt's error
             return Finished(claimed, error=failure(fault))
         except SystemExit as fault:
@@ -213,7 +220,7 @@ class Worker:
             return Finished(claimed, error=StepError("OUTPUT_TOO_LARGE", message, retryable=False))
         return Finished(claimed, output, data)
 
-    def _run(self, claimed: Claimed, args: JSON) -> tuple[JSON, bytes]:
+    def _run(self, claimed: Claimed, args: JSON, connection: Connection | None) -> tuple[JSON, bytes]:
         task = claimed.task
         action = claimed.action
         if action is None:
@@ -230,8 +237,9 @@ class Worker:
             last_heartbeat=claimed.row.attempt.heartbeat_details,
             on_heartbeat=lambda details: self.beat(claimed, details),
             stop=claimed.stop,
+            connection=connection,
         )
-        return execute(action, args, context)
+        return execute_connected(action, args, context)
 
     def finish(self, results: Sequence[Finished]) -> None:
         """Record each result in its row, tell the runs, acknowledge. What the row says wins over what we found.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ductor.ports import UnavailableError
+from ductor.ports import SecretLostError, UnavailableError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -61,7 +61,7 @@ class FileSecrets:
             key = self._key(make=False)
             return _cipher(key).decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], name.encode()).decode()
         except (ValueError, InvalidTag):
-            raise UnavailableError(f"{KEY_FILE} does not open {FILE}; restore both from one backup") from None
+            raise SecretLostError(f"{KEY_FILE} does not open {FILE}; restore both from one backup") from None
 
     def delete(self, name: str) -> None:
         with self._alone():
@@ -100,7 +100,7 @@ class FileSecrets:
             return path.read_bytes()
         except FileNotFoundError:
             if not make:
-                raise UnavailableError(f"{KEY_FILE} is gone, and with it what it sealed; restore it") from None
+                raise SecretLostError(f"{KEY_FILE} is gone, and with it what it sealed; restore it") from None
         except OSError as fault:
             raise UnavailableError(f"{KEY_FILE} cannot be read: {fault.strerror}") from None
         key = os.urandom(32)

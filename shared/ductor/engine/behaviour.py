@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ductor.model.command import Command, Registration
 from ductor.model.definition import Step
 from ductor.model.intent import Intent
+from ductor.model.payload import NULL, Payload
 from ductor.model.transition import Transition
 
 if TYPE_CHECKING:
@@ -27,8 +28,24 @@ class Behaviour(Protocol):
         """The step's args, parsed and with compiled expressions. Raises ValueError for args that validation refuses."""
         ...
 
+    def needs(self, args: Any) -> int:
+        """How many taken branches decide a node that does not wait for all of them; 0 = it waits. `args`: compiled."""
+        ...
+
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
         """The node is ready and its condition holds."""
+        ...
+
+    def item_ended(self, ctx: NodeContext) -> Iterable[Transition]:
+        """An item of this scatter has ended: whether the scatter has, too."""
+        ...
+
+    def item_output(self, args: Any, inside: NodeContext, arrived: list[int]) -> Payload:
+        """The result of an item whose steps have ended; asked of the scatter's gather, with the gather's `args`.
+
+        `inside` evaluates in the item's scope; `arrived` are the indexes of the steps from which an edge to the gather
+        was taken. Raises ExpressionError.
+        """
         ...
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
@@ -63,6 +80,15 @@ class Plain:
 
     def compile(self, step: Step) -> Any:
         return None
+
+    def needs(self, args: Any) -> int:
+        return 0
+
+    def item_ended(self, ctx: NodeContext) -> Iterable[Transition]:
+        return ()
+
+    def item_output(self, args: Any, inside: NodeContext, arrived: list[int]) -> Payload:
+        return NULL
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
         return ()

@@ -7,13 +7,24 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ductor.engine.evolve import evolve
-from ductor.engine.graph import Graph, GraphNode
+from ductor.engine.evolve_items import DRAIN_CHECK_MS
+from ductor.engine.graph import Graph
+from ductor.engine.scopes import Place, find, page_of
 from ductor.expressions import Budget, Program, Reads, Template
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.payload import BlobRef, Inline, Payload, RowRef, Stored, stage
-from ductor.model.run import NodeState, RunState
-from ductor.model.transition import NodeScheduled, Transition
+from ductor.model.run import ItemStatus, NodeState, RunState
+from ductor.model.transition import (
+    ItemEnded,
+    ItemsStarted,
+    NodeCompleted,
+    NodeFailed,
+    NodeScheduled,
+    NodeSkipped,
+    PageClosed,
+    Transition,
+)
 
 Load = Callable[[Payload], JSON]
 """Reads a payload of this run. Payloads are immutable, so the same argument always gives the same value."""
@@ -41,6 +52,9 @@ class TickContext:
         self.work_left: float = WORK_PER_TICK_NS
         self.starts = 0
         self.soonest = 0
+        self.finished: list[tuple[str, int]] = []
+        self.pages: set[int] = set()
+        self.looked: set[int] = set()
         self._load = load
         self._fresh: dict[str, JSON] = {}
         self._roots: dict[str, JSON] = {}
@@ -50,9 +64,39 @@ class TickContext:
         evolve(self.graph, self.state, transition, self.now)
         self.transitions.append(transition)
         self.starts += isinstance(transition, NodeScheduled)
-        due = _due_of(transition)
+        if self.state.tree is not None:
+            self._watch(transition)
+        due = _due_of(transition, self.now)
         if due and (not self.soonest or due < self.soonest):
             self.soonest = due
+
+    def place(self, node_id: str) -> Place | None:
+        """Where the node lives; None for an id that has no place (yet)."""
+        place = find(self.graph, self.state, node_id)
+        if place is not None and place.page is not None:
+            self.pages.add(place.page.number)
+        return place
+
+    def _watch(self, transition: Transition) -> None:
+        """Notice items all of whose steps have ended: somebody has to end them."""
+        if isinstance(transition, ItemsStarted):
+            scatter = find(self.graph, self.state, transition.node)
+            for index in range(transition.first, transition.until):
+                self._watch_item(scatter, index)
+        elif isinstance(transition, NodeCompleted | NodeFailed | NodeSkipped) and "@" in transition.node:
+            place = find(self.graph, self.state, transition.node)
+            if place is not None:
+                self._watch_item(place.above, place.index)
+
+    def _watch_item(self, scatter: Place | None, index: int) -> None:
+        entry = scatter.entry if scatter else None
+        page = page_of(self.state, entry.scatter, index) if entry and entry.scatter else None
+        if scatter is None or page is None:
+            return
+        self.pages.add(page.number)
+        item = page.items[index - page.first]
+        if item.status is ItemStatus.RUNNING and item.ended == len(self.graph.bodies[scatter.node.index]):
+            self.finished.append((scatter.id, index))
 
     def keep(self, value: JSON, inline_bytes: int | None = None) -> Payload:
         """A payload for `value`; what does not fit inline is stored before the commit."""
@@ -76,23 +120,55 @@ class TickContext:
         value = self._fresh[key] = self._load(payload)
         return value
 
-    def bindings(self, reads: Reads, own: Mapping[str, JSON] | None = None, **extra: JSON) -> dict[str, JSON]:
-        """Values for the roots that an expression reads. `own` overlays STEPS with a result not applied yet."""
+    def bindings(
+        self, reads: Reads, own: Mapping[str, JSON] | None = None, at: Place | None = None, **extra: JSON
+    ) -> dict[str, JSON]:
+        """Values for the roots that an expression reads. `own` overlays STEPS with a result not applied yet.
+
+        `at` is whose scope it belongs to: inside of an item, ITEM and INDEX are those of the innermost scatter, and
+        STEPS shows the item's own steps, then those of the scopes around it.
+        """
         bound: dict[str, JSON] = dict(extra)
         for root in reads.roots:
             if root == "STEPS":
-                bound[root] = self._steps(reads, own or {})
-            elif root in _ROOTS and root not in bound:
+                bound[root] = self._steps(reads, own or {}, at)
+            elif root in bound:
+                continue
+            elif root in _ROOTS:
                 bound[root] = self._root(root)
+            elif at is not None and at.page is not None and root in ("ITEM", "INDEX"):
+                bound[root] = at.index if root == "INDEX" else self.item(at)
         return bound
 
-    def _steps(self, reads: Reads, own: Mapping[str, JSON]) -> dict[str, JSON]:
-        refs = self.graph.by_ref if reads.all_steps else reads.steps
-        return {ref: own[ref] if ref in own else self.step_view(ref) for ref in refs if ref in self.graph.by_ref}
+    def item(self, at: Place) -> JSON:
+        """The value of the item in whose scope a node lives."""
+        assert at.page is not None  # asked only of places in an item
+        values: list[JSON] = self.value(at.page.inputs)
+        return values[at.index - at.page.first]
 
-    def step_view(self, ref: str) -> dict[str, JSON]:
-        """What STEPS["ref"] shows. `output` is absent until there is one, so that reading it too early is an error."""
-        node = self.state.root.nodes.get(ref)
+    def _steps(self, reads: Reads, own: Mapping[str, JSON], at: Place | None) -> dict[str, JSON]:
+        refs = self.graph.by_ref if reads.all_steps else reads.steps
+        return {ref: own[ref] if ref in own else self.step_view(ref, at) for ref in refs if ref in self.graph.by_ref}
+
+    def step_view(self, ref: str, at: Place | None = None) -> dict[str, JSON]:
+        """What STEPS["ref"] shows. `output` is absent until there is one, so that reading it too early is an error.
+
+        A scatter shows to the steps in its body the `item` and `index` of theirs.
+        """
+        if at is None or at.page is None:
+            return self._view(self.state.root.nodes.get(ref))
+        region, place = self.graph.by_ref[ref].region, at
+        inside: Place | None = None
+        while place.node.region != region and place.above is not None:
+            place, inside = place.above, place
+        if place.node.region != region:
+            return self._view(None)
+        view = self._view(place.scope.nodes.get(ref))
+        if inside is not None and place.node.ref == ref:
+            view["item"], view["index"] = self.item(inside), inside.index
+        return view
+
+    def _view(self, node: NodeState | None) -> dict[str, JSON]:
         if node is None:
             return {"status": "pending", "error": None, "attempt": 0}
         view: dict[str, JSON] = {
@@ -163,8 +239,11 @@ _ROOTS: dict[str, Callable[[TickContext], JSON]] = {
 }
 
 
-def _due_of(transition: Transition) -> int:
+def _due_of(transition: Transition, now: int) -> int:
     """When this transition wants the run to wake, 0 = it does not."""
+    if isinstance(transition, ItemEnded | PageClosed):
+        drains = isinstance(transition, PageClosed) or transition.error is not None
+        return now + DRAIN_CHECK_MS if drains else 0
     deadline = getattr(transition, "deadline", 0) or getattr(transition, "retry_at", 0)
     check = getattr(transition, "check_at", 0)
     return min(deadline, check) if deadline and check else deadline or check
@@ -173,24 +252,29 @@ def _due_of(transition: Transition) -> int:
 class NodeContext:
     """A tick's view of one node, as behaviours get it."""
 
-    def __init__(self, tick: TickContext, node: GraphNode) -> None:
+    def __init__(self, tick: TickContext, place: Place) -> None:
         self.tick = tick
-        self.node = node
-        self.entry = tick.state.root.nodes.get(node.ref) or NodeState()
+        self.place = place
+        self.node = place.node
+        self.entry = place.entry or NodeState()
         self.budget = Budget()
 
     def evaluate(self, program: Program, own: Mapping[str, JSON] | None = None, **extra: JSON) -> JSON:
         """The value of an expression of this node; all of them share the node's budget. Raises ExpressionError."""
-        return self._metered(lambda: program.evaluate(self.tick.bindings(program.reads, own, **extra), self.budget))
+        return self._metered(lambda: program.evaluate(self.bindings(program.reads, own, **extra), self.budget))
 
     def holds(self, program: Program, own: Mapping[str, JSON] | None = None, **extra: JSON) -> bool:
         """Whether a condition is true. Raises ExpressionError for one that errors or is not a boolean."""
-        bindings = self.tick.bindings(program.reads, own, **extra)
+        bindings = self.bindings(program.reads, own, **extra)
         return bool(self._metered(lambda: program.evaluate_bool(bindings, self.budget)))
 
     def render(self, template: Template) -> JSON:
         """The value of a template of this node. Raises ExpressionError."""
-        return self._metered(lambda: template.render(self.tick.bindings(template.reads), self.budget))
+        return self._metered(lambda: template.render(self.bindings(template.reads), self.budget))
+
+    def bindings(self, reads: Reads, own: Mapping[str, JSON] | None = None, **extra: JSON) -> dict[str, JSON]:
+        """Values for the roots that an expression of this node reads."""
+        return self.tick.bindings(reads, own, self.place, **extra)
 
     def _metered(self, evaluation: Callable[[], JSON]) -> JSON:
         before = self.budget.work_left
@@ -201,7 +285,8 @@ class NodeContext:
 
     @property
     def id(self) -> str:
-        return self.node.ref
+        """The node's id: the step's ref, and in an item `ref@path`."""
+        return self.place.id
 
     @property
     def now(self) -> int:

@@ -8,15 +8,15 @@ from typing import Final
 import msgspec
 
 from ductor.engine.context import NodeContext, TickContext
-from ductor.engine.graph import GraphNode
 from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
+from ductor.engine.scopes import Place, item_path, scatter_of
 from ductor.expressions import Budget, ExpressionError
 from ductor.model import transition as tr
 from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import Join, NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import DECISION_KINDS, NODE_KINDS, OPERATOR_KINDS, Intent, IntentKind
-from ductor.model.run import NodeState
+from ductor.model.run import NodeState, TreeState
 from ductor.model.transition import Transition
 
 _LIVE: Final = frozenset({NodeStatus.SCHEDULED, NodeStatus.WAITING, NodeStatus.RETRYING, NodeStatus.PAUSED})
@@ -32,11 +32,12 @@ def decide(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return rule(ctx, intent) if rule else ()
 
 
-def decide_ready(ctx: TickContext, node: GraphNode) -> Iterable[Transition]:
+def decide_ready(ctx: TickContext, place: Place) -> Iterable[Transition]:
     """A node whose incoming edges are all resolved: it starts, or it is skipped (steps: Readiness)."""
-    own = NodeContext(ctx, node)
-    if not _joined(ctx, node):
-        yield tr.NodeSkipped(node.ref)
+    node = place.node
+    own = NodeContext(ctx, place)
+    if not node.needs and not _joined(place):
+        yield tr.NodeSkipped(own.id)
         return
     try:
         wanted = node.condition is None or own.holds(node.condition)
@@ -46,7 +47,7 @@ def decide_ready(ctx: TickContext, node: GraphNode) -> Iterable[Transition]:
     if wanted:
         yield from node.behaviour.start(own)
     else:
-        yield tr.NodeSkipped(node.ref)
+        yield tr.NodeSkipped(own.id)
 
 
 def decide_due(ctx: TickContext) -> Iterable[Transition]:
@@ -61,14 +62,47 @@ def decide_due(ctx: TickContext) -> Iterable[Transition]:
         yield from ending(ctx, RunStatus.TIMED_OUT, error, "")
         return
     for ref in [ref for ref, entry in state.root.nodes.items() if _is_due(entry.deadline, entry.check_at, ctx.now)]:
-        entry = state.root.nodes[ref]
-        if 0 < entry.check_at <= ctx.now and not entry.status.ended:
-            every = entry.check_every if state.ending else min(entry.check_every * 2, MAX_CHECK_MS)
-            yield tr.NodeChecked(ref, ctx.now + every, every)
-        if 0 < entry.deadline <= ctx.now and entry.status in PARKED and not resting and not state.ending:
-            own = NodeContext(ctx, ctx.graph.by_ref[ref])
-            yield from own.node.behaviour.due(own)
+        yield from _node_due(ctx, Place(ctx.graph.by_ref[ref], state.root), 0)
+    if state.tree is not None:
+        yield from _pages_due(ctx, state.tree)
 
+
+def _node_due(ctx: TickContext, place: Place, paused_ms: int) -> Iterable[Transition]:
+    """`paused_ms` of pauses are not in the node's backoff yet."""
+    entry, state = place.entry, ctx.state
+    if entry is None:
+        return
+    draining = state.ending is not None or not place.open
+    if 0 < entry.check_at <= ctx.now and not entry.status.ended:
+        every = entry.check_every if draining else min(entry.check_every * 2, MAX_CHECK_MS)
+        yield tr.NodeChecked(place.id, ctx.now + every, every)
+    deadline = entry.deadline + (paused_ms if entry.deadline and entry.status is NodeStatus.RETRYING else 0)
+    resting = state.status is RunStatus.PAUSED
+    if 0 < deadline <= ctx.now and entry.status in PARKED and not resting and not draining:
+        yield from place.node.behaviour.due(NodeContext(ctx, place))
+
+
+def _pages_due(ctx: TickContext, tree: TreeState) -> Iterable[Transition]:
+    """The same for nodes in pages; each page is looked at once a tick, and not more of them than a tick may open."""
+    waits = ctx.state.status is RunStatus.PAUSED or ctx.state.ending is not None
+    due = [number for number, marks in tree.due.items() if _is_due(0 if waits else marks[0], marks[1], ctx.now)]
+    for number in sorted(set(due) - ctx.looked):
+        if len(ctx.pages) >= PAGES_PER_TICK:
+            return
+        ctx.looked.add(number)
+        ctx.pages.add(number)
+        page = ctx.state.loaded[number]
+        above = scatter_of(ctx.graph, ctx.state, page)
+        behind = tree.paused_ms - page.paused_ms
+        for index, item in enumerate(page.items, page.first):
+            path = item_path(above.path, index)
+            for ref in [ref for ref, entry in item.nodes.items() if _is_due(entry.deadline, entry.check_at, ctx.now)]:
+                yield from _node_due(ctx, Place(ctx.graph.by_ref[ref], item, path, page, index, above), behind)
+        yield tr.PageLooked(number)
+
+
+PAGES_PER_TICK: Final = 20
+"""Pages that one tick opens on its own account; what its intents name comes on top."""
 
 MAX_CHECK_MS: Final = 86_400_000
 
@@ -82,9 +116,12 @@ def soonest_due(ctx: TickContext) -> int:
     state = ctx.state
     if state.status.terminal:
         return 0
+    due = state.tree.due.values() if state.tree else ()
     moments = [entry.check_at for entry in state.root.nodes.values() if entry.check_at]
+    moments += [check for _, check in due if check]
     if state.status is not RunStatus.PAUSED and not state.ending:
         moments += [entry.deadline for entry in state.root.nodes.values() if entry.deadline]
+        moments += [deadline for deadline, _ in due if deadline]
         moments += [state.deadline] if state.deadline else []
     return min(moments, default=0)
 
@@ -94,10 +131,12 @@ def decide_end(ctx: TickContext) -> Iterable[Transition]:
     state = ctx.state
     if state.status.terminal:
         return
+    tree = state.tree
+    if state.root.attempts or (tree is not None and (tree.attempts or tree.closing)):
+        return
     if state.ending is not None:
-        if not state.root.attempts:
-            yield tr.RunEnded(state.ending, error=state.error, reason=state.reason)
-    elif state.root.ended == len(ctx.graph.nodes) and state.status is not RunStatus.PAUSED:
+        yield tr.RunEnded(state.ending, error=state.error, reason=state.reason)
+    elif state.root.ended == ctx.graph.size and state.status is not RunStatus.PAUSED:
         yield from _completed(ctx)
 
 
@@ -114,10 +153,11 @@ def _completed(ctx: TickContext) -> Iterable[Transition]:
     yield tr.RunEnded(RunStatus.COMPLETED, ctx.keep(output))
 
 
-def _joined(ctx: TickContext, node: GraphNode) -> bool:
+def _joined(place: Place) -> bool:
+    node = place.node
     if not node.indegree:
         return True
-    join = ctx.state.root.joins.get(node.index)
+    join = place.scope.joins.get(node.index)
     taken = join.taken if join else 0
     return taken == node.indegree if node.step.join is Join.ALL else taken > 0
 
@@ -139,12 +179,13 @@ def _deadline(ctx: TickContext) -> int:
 
 
 def _attempt_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
-    entry = ctx.state.root.nodes.get(intent.node)
-    if entry is None or not _awaits(entry, intent):
+    place = ctx.place(intent.node)
+    entry = place.entry if place else None
+    if place is None or entry is None or ctx.state.status.terminal or not _awaits(entry, intent):
         return ()
-    if ctx.state.ending and intent.status is not AttemptStatus.SUCCEEDED:
+    if (ctx.state.ending or not place.open) and intent.status is not AttemptStatus.SUCCEEDED:
         return (tr.NodeCancelled(intent.node),)
-    own = NodeContext(ctx, ctx.graph.by_ref[intent.node])
+    own = NodeContext(ctx, place)
     return own.node.behaviour.finished(own, intent)
 
 
@@ -159,12 +200,15 @@ def _awaits(entry: NodeState, intent: Intent) -> bool:
 
 def _told(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     """What others tell a waiting node. While the run is ending nobody listens any more."""
-    entry = ctx.state.root.nodes.get(intent.node)
-    if entry is None or entry.status is not NodeStatus.WAITING or entry.generation != intent.generation:
+    place = ctx.place(intent.node)
+    entry = place.entry if place else None
+    if place is None or entry is None:
         return ()
-    if ctx.state.ending:
+    if entry.status is not NodeStatus.WAITING or entry.generation != intent.generation:
         return ()
-    own = NodeContext(ctx, ctx.graph.by_ref[intent.node])
+    if ctx.state.ending or not place.open:
+        return ()
+    own = NodeContext(ctx, place)
     return own.node.behaviour.told(own, intent)
 
 
@@ -212,7 +256,8 @@ def _operate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
 
 def decide_aborted(ctx: TickContext, intent: Intent, error: StepError) -> Iterable[Transition]:
     """What is left of an intent when its result cannot be stored: a request is rejected, an ended attempt is closed."""
-    entry = ctx.state.root.nodes.get(intent.node)
+    place = ctx.place(intent.node)
+    entry = place.entry if place else None
     if intent.kind in OPERATOR_KINDS:
         yield from _operate(ctx, msgspec.structs.replace(intent, error=intent.error or error))
     elif intent.kind is IntentKind.ATTEMPT_FINISHED and entry is not None and _awaits(entry, intent):
@@ -239,18 +284,18 @@ def _refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
 
 
 def _decision_refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
-    node = ctx.graph.by_ref.get(intent.node)
-    entry = ctx.state.root.nodes.get(intent.node)
-    if node is None:
+    place = ctx.place(intent.node)
+    entry = place.entry if place else None
+    if intent.node.partition("@")[0] not in ctx.graph.by_ref:
         return "STEP_UNKNOWN", f"the run has no step {intent.node}"
     if entry is not None and entry.status.ended and entry.entered_at:
         return "ALREADY_DECIDED", f"already decided: {intent.node} is {entry.status.value}"
     if ctx.state.status.terminal:
         return "RUN_TERMINAL", f"the run has already ended as {ctx.state.status.value}"
-    if entry is None or entry.status is not NodeStatus.WAITING or ctx.state.ending:
+    stopping = ctx.state.ending is not None or (place is not None and not place.open)
+    if place is None or entry is None or entry.status is not NodeStatus.WAITING or stopping:
         return "NOT_WAITING", f"not waiting: {intent.node} is {entry.status.value if entry else 'pending'}"
-    own = NodeContext(ctx, node)
-    return node.behaviour.refuses(own, intent)
+    return place.node.behaviour.refuses(NodeContext(ctx, place), intent)
 
 
 def _control_refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKind) -> tuple[str, str] | None:
@@ -272,8 +317,8 @@ def _control_refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKin
 
 
 def _decide_node(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
-    own = NodeContext(ctx, ctx.graph.by_ref[intent.node])
-    return own.node.behaviour.told(own, intent)
+    place = ctx.place(intent.node)
+    return place.node.behaviour.told(NodeContext(ctx, place), intent) if place else ()
 
 
 def _pause(_ctx: TickContext, _intent: Intent) -> Iterable[Transition]:

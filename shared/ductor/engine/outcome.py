@@ -7,6 +7,7 @@ from typing import Final
 
 from ductor.engine.context import CONTEXT_INLINE_BYTES, NodeContext, TickContext, error_view
 from ductor.engine.graph import GraphEdge
+from ductor.engine.scopes import Place
 from ductor.expressions import ExpressionError, Program
 from ductor.model import transition as tr
 from ductor.model.enums import EdgeType, NodeStatus, OnError, RunStatus
@@ -71,10 +72,27 @@ def _fail_by(ctx: NodeContext, error: StepError, status: NodeStatus, output: Pay
     except ExpressionError as fault:
         error = StepError(fault.code, f"{fault.message} (while handling {error.code})", retryable=False)
         taken = ()
-    yield tr.NodeFailed(ctx.id, status, error, taken, bool(taken), output)
-    if not taken and not ctx.tick.state.ending:
-        blame = StepError(error.code, clip(f"{ctx.id}: {error.message}", 512), error.retryable)
+    handled = bool(taken) or ctx.node.contained
+    yield tr.NodeFailed(ctx.id, status, error, taken, handled, output)
+    if handled or ctx.tick.state.ending or not ctx.place.open:
+        return
+    blame = StepError(error.code, clip(f"{ctx.id}: {error.message}", 512), error.retryable)
+    if ctx.place.above is not None:
+        yield from item_failed(ctx.tick, ctx.place, blame)
+    else:
         yield from ending(ctx.tick, RunStatus.FAILED, blame, "")
+
+
+def item_failed(ctx: TickContext, place: Place, error: StepError) -> Iterable[Transition]:
+    """The item around `place` has failed: what waits in it is cancelled, what runs is drained, the scatter judges."""
+    above, page = place.above, place.page
+    if above is None or page is None:
+        return
+    yield tr.ItemEnded(above.id, place.index, error=error)
+    item = page.items[place.index - page.first]
+    for ref in [ref for ref, entry in item.nodes.items() if entry.status in PARKED]:
+        yield tr.NodeCancelled(f"{ref}@{place.path}")
+    yield from above.node.behaviour.item_ended(NodeContext(ctx, above))
 
 
 def ending(ctx: TickContext, status: RunStatus, error: StepError | None, reason: str) -> Iterable[Transition]:

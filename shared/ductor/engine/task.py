@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ductor.engine.graph import Graph
+from ductor.engine.scopes import find
 from ductor.model.attempt import AttemptTask
 from ductor.model.enums import NodeStatus
 from ductor.model.run import RunState
@@ -10,10 +11,11 @@ from ductor.model.run import RunState
 
 def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTask | None:
     """The task of this attempt, or None when the node has moved on and nobody waits for it any more."""
-    entry = state.root.nodes.get(node)
-    if entry is None or entry.status is not NodeStatus.SCHEDULED or entry.attempt != attempt:
+    place = find(graph, state, node)
+    entry = place.entry if place else None
+    if place is None or entry is None or entry.status is not NodeStatus.SCHEDULED or entry.attempt != attempt:
         return None
-    step = graph.by_ref[node].step
+    step = place.node.step
     return AttemptTask(
         run_id=state.run_id,
         tenant=state.origin.tenant,

@@ -11,9 +11,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from ductor.engine.context import Load, NodeContext, TickContext
-from ductor.engine.decide import decide, decide_aborted, decide_due, decide_end, decide_ready, soonest_due
+from ductor.engine.decide import (
+    PAGES_PER_TICK,
+    decide,
+    decide_aborted,
+    decide_due,
+    decide_end,
+    decide_ready,
+    soonest_due,
+)
 from ductor.engine.graph import Graph
+from ductor.engine.items import close_page, end_items, open_items, opening_place, out_in, ready_place, shut
 from ductor.engine.outcome import ending
+from ductor.engine.scopes import Place, find
 from ductor.model import transition as tr
 from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, Registration, RevokeAttempt, StartAttempt
 from ductor.model.enums import NodeStatus, RunStatus
@@ -21,14 +31,19 @@ from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.payload import Payload, Stored
-from ductor.model.run import RunState
+from ductor.model.run import RunState, TreeState
 from ductor.model.transition import Transition
 
 STARTS_PER_TICK: Final = 100
 """Attempts that one tick hands out; more would make the header and the sends too large."""
 
+TRANSITIONS_PER_TICK: Final = 500
+"""Transitions after which a tick leaves the rest to the next: the header carries them once more."""
+
 MAX_TRANSITIONS: Final = 25_000
-"""A run with more is a loop: it fails with TRANSITION_LIMIT."""
+"""A run with more is a loop: it fails with TRANSITION_LIMIT. Every item of a scatter may add its own."""
+
+TRANSITIONS_PER_ITEM: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +63,14 @@ class Tick:
 def tick(graph: Graph, state: RunState, intents: Sequence[Intent], now: int, load: Load) -> Tick:
     """Apply intents in order at `now` (epoch ms). Takes ownership of `state`: it is changed in place."""
     ctx = TickContext(graph, state, now, load)
+    left = _work_left(ctx)
     for intent in intents:
         _apply(ctx, decide(ctx, intent))
         _settle(ctx)
     rearm = _fire(ctx, intents)
     _apply(ctx, decide_end(ctx))
     _arm(ctx, rescan=rearm)
-    commands = _commands(ctx, intents)
+    commands = _commands(ctx, intents, left)
     return Tick(state, tuple(ctx.transitions), commands, tuple(ctx.stores.values()), _registrations(ctx))
 
 
@@ -64,20 +80,66 @@ def _apply(ctx: TickContext, transitions: Iterable[Transition]) -> None:
 
 
 def _settle(ctx: TickContext) -> None:
-    """Decide ready nodes in definition order until none is left or the tick is full."""
-    while _may_start(ctx) and _has_room(ctx):
-        _apply(ctx, decide_ready(ctx, ctx.graph.nodes[ctx.state.root.ready[0]]))
-        if ctx.state.seq > MAX_TRANSITIONS and not ctx.state.ending:
-            error = StepError("TRANSITION_LIMIT", f"more than {MAX_TRANSITIONS} transitions", retryable=False)
+    """Carry on what can go on, in a fixed order, until nothing is left or the tick is full."""
+    if ctx.finished:
+        _apply(ctx, end_items(ctx))
+    while _has_room(ctx):
+        step = _next(ctx)
+        if step is None:
+            return
+        _apply(ctx, step)
+        if ctx.finished:
+            _apply(ctx, end_items(ctx))
+        if ctx.state.seq > MAX_TRANSITIONS and not ctx.state.ending and ctx.state.seq > _most(ctx.state):
+            error = StepError("TRANSITION_LIMIT", f"more than {_most(ctx.state)} transitions", retryable=False)
             _apply(ctx, ending(ctx, RunStatus.FAILED, error, ""))
 
 
-def _may_start(ctx: TickContext) -> bool:
-    return ctx.state.status is RunStatus.RUNNING and ctx.state.ending is None and bool(ctx.state.root.ready)
+def _most(state: RunState) -> int:
+    return MAX_TRANSITIONS + TRANSITIONS_PER_ITEM * (state.tree.items if state.tree else 0)
+
+
+def _next(ctx: TickContext) -> Iterable[Transition] | None:
+    """Ready nodes in definition order, then those of items; then new items; then collecting; closing at any time."""
+    state = ctx.state
+    tree = state.tree
+    running = state.status is RunStatus.RUNNING and state.ending is None
+    if running and state.root.ready:
+        return decide_ready(ctx, Place(ctx.graph.nodes[state.root.ready[0]], state.root))
+    if tree is None:
+        return None
+    return (_next_item(ctx, tree) if running else None) or (close_page(ctx, tree) if tree.closing else None)
+
+
+def _next_item(ctx: TickContext, tree: TreeState) -> Iterable[Transition] | None:
+    place = ready_place(ctx, tree)
+    if place is not None and place.page is not None and place.above is not None:
+        return decide_ready(ctx, place) if place.open else shut(ctx, place.above, place.page)
+    scatter = opening_place(ctx, tree)
+    if scatter is not None:
+        return open_items(ctx, scatter)
+    gather = ctx.place(tree.collecting[0]) if tree.collecting else None
+    return gather.node.behaviour.start(NodeContext(ctx, gather)) if gather else None
+
+
+def _work_left(ctx: TickContext) -> bool:
+    """Whether a full tick would have left something for a nudge to go on with."""
+    state, tree = ctx.state, ctx.state.tree
+    running = state.status is RunStatus.RUNNING and state.ending is None
+    if running and state.root.ready:
+        return True
+    if tree is None:
+        return False
+    return bool(tree.closing or (running and (tree.ready or tree.opening or tree.collecting)))
 
 
 def _has_room(ctx: TickContext) -> bool:
-    return ctx.starts < STARTS_PER_TICK and ctx.work_left > 0
+    return (
+        ctx.starts < STARTS_PER_TICK
+        and ctx.work_left > 0
+        and len(ctx.transitions) < TRANSITIONS_PER_TICK
+        and len(ctx.pages) < PAGES_PER_TICK
+    )
 
 
 def _fire(ctx: TickContext, intents: Sequence[Intent]) -> bool:
@@ -112,17 +174,22 @@ def _arm(ctx: TickContext, *, rescan: bool) -> None:
         ctx.apply(tr.WakeArmed(wanted))
 
 
-def _commands(ctx: TickContext, intents: Sequence[Intent]) -> tuple[Command, ...]:
+def _commands(ctx: TickContext, intents: Sequence[Intent], left_before: bool) -> tuple[Command, ...]:
     commands: list[Command] = []
     for transition in ctx.transitions:
         commands.extend(_command_of(ctx, transition))
         own = _speaking(ctx, transition)
         if own is not None:
             commands.extend(own.node.behaviour.commands(own, transition))
-    if _may_start(ctx):
+    if ctx.transitions and _work_left(ctx) and not (left_before and _nudged_already(intents)):
         commands.append(Nudge())
     commands.extend(_again(ctx, intents, commands))
     return tuple(commands)
+
+
+def _nudged_already(intents: Sequence[Intent]) -> bool:
+    """Whether the nudge of an earlier tick is still on its way: one at a time is enough, and each causes the next."""
+    return all(intent.kind is not IntentKind.NUDGE for intent in intents)
 
 
 def _registrations(ctx: TickContext) -> tuple[Registration, ...]:
@@ -136,9 +203,12 @@ def _registrations(ctx: TickContext) -> tuple[Registration, ...]:
 
 def _speaking(ctx: TickContext, transition: Transition) -> NodeContext | None:
     """The node of a transition, if its type has commands or registrations of its own."""
-    ref = getattr(transition, "node", "")
-    node = ctx.graph.by_ref.get(ref) if ref else None
-    return NodeContext(ctx, node) if node is not None and node.behaviour.speaks else None
+    node_id: str = getattr(transition, "node", "")
+    node = ctx.graph.by_ref.get(node_id.partition("@")[0]) if node_id else None
+    if node is None or not node.behaviour.speaks:
+        return None
+    place = ctx.place(node_id)
+    return NodeContext(ctx, place) if place is not None else None
 
 
 def _again(ctx: TickContext, intents: Sequence[Intent], commands: Sequence[Command]) -> Iterable[Command]:
@@ -157,19 +227,35 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
     match transition:
         case tr.NodeScheduled(node, attempt, generation) if not stopping:
             yield StartAttempt(node, attempt, generation)
-        case tr.NodeChecked(node) if state.root.nodes[node].status is NodeStatus.SCHEDULED:
-            entry = state.root.nodes[node]
-            kind = RevokeAttempt if stopping else CheckAttempt
-            yield kind(node, entry.attempt, entry.generation)
+        case tr.NodeChecked(node):
+            place = find(ctx.graph, state, node)
+            entry = place.entry if place else None
+            if place is not None and entry is not None and entry.status is NodeStatus.SCHEDULED:
+                kind = RevokeAttempt if stopping or not place.open else CheckAttempt
+                yield kind(node, entry.attempt, entry.generation)
         case tr.RunEnding():
             yield from _revocations(state)
         case tr.NodeCancelled(node, True):
-            entry = state.root.nodes[node]
-            yield RevokeAttempt(node, entry.attempt, entry.generation)
+            place = find(ctx.graph, state, node)
+            entry = place.entry if place else None
+            if entry is not None:
+                yield RevokeAttempt(node, entry.attempt, entry.generation)
+        case tr.PageClosed(node, number):
+            yield from (RevokeAttempt(*out) for out in out_in(ctx, node, number))
+        case tr.ItemEnded(node, index, error=error) if error is not None:
+            yield from (RevokeAttempt(*out) for out in _out_of(ctx, node, index))
         case tr.WakeArmed(at) if at and at == state.wake_at:
             yield ArmWake(at)
         case _:
             pass
+
+
+def _out_of(ctx: TickContext, node: str, index: int) -> Iterable[tuple[str, int, int]]:
+    place = find(ctx.graph, ctx.state, node)
+    entry = place.entry if place else None
+    if entry is None or entry.scatter is None:
+        return ()
+    return out_in(ctx, node, entry.scatter.base + index // entry.scatter.size, index)
 
 
 def _revocations(state: RunState) -> Iterable[Command]:
@@ -204,7 +290,7 @@ def abort(graph: Graph, state: RunState, intents: Sequence[Intent], error: StepE
         _apply(ctx, decide_aborted(ctx, intent, error))
     _apply(ctx, decide_end(ctx))
     _arm(ctx, rescan=True)
-    return Tick(state, tuple(ctx.transitions), _commands(ctx, ()), (), ())
+    return Tick(state, tuple(ctx.transitions), _commands(ctx, (), left_before=False), (), ())
 
 
 def _no_payloads(payload: Payload) -> JSON:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
 import msgspec
@@ -18,6 +19,36 @@ SCHEMA: Final = 1
 
 MAX_HEADER_BYTES: Final = 300_000
 """A header over this fails its run (DynamoDB ends items at 400 KB)."""
+
+
+class ScatterState(msgspec.Struct, omit_defaults=True, gc=False):
+    """How far a scatter is with its items. `items` is the list it iterates over, `window` 0 = without limit.
+
+    Item i lives in page `base` + i // `size`; the first `opened` of its pages exist. Items below `started` have begun,
+    `running` of them have not ended. The counts of a scatter that was closed early are those of that moment.
+    """
+
+    count: int = 0
+    items: Payload = NULL
+    base: int = 0
+    size: int = 1
+    window: int = 0
+    opened: int = 0
+    started: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+    @property
+    def may_start(self) -> int:
+        """How many further items may begin now."""
+        left = self.count - self.started
+        return min(left, self.window - self.running) if self.window else left
+
+    @property
+    def decided(self) -> bool:
+        """Whether every item has ended."""
+        return self.started == self.count and not self.running
 
 
 class NodeState(
@@ -42,6 +73,8 @@ class NodeState(
         "no_route": "nr",
         "handled": "h",
         "scheduled_at": "t",
+        "scatter": "sc",
+        "cursor": "cu",
         "connection": "cn",
     },
 ):
@@ -51,7 +84,8 @@ class NodeState(
     neither repeats. `first_attempt` is where the present retry budget began. `deadline` is when a parked node moves
     on; `handled` says that an edge took the failure. `check_at` is when somebody must look whether the other side
     still lives, every `check_every`, doubling. `scheduled_at` is when the present attempt was handed out, `connection`
-    what a templated connection_ref was rendered to.
+    what a templated connection_ref was rendered to. `scatter` stands at a scatter that has begun, `cursor` is the page
+    that a gather collects next.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -72,6 +106,8 @@ class NodeState(
     handled: bool = False
     scheduled_at: int = 0
     connection: str = ""
+    scatter: ScatterState | None = None
+    cursor: int = 0
 
 
 class JoinState(msgspec.Struct, array_like=True, gc=False):
@@ -85,6 +121,7 @@ class ScopeState(msgspec.Struct, omit_defaults=True):
     """The nodes of one scope. `ready` is a heap of the graph indexes of nodes whose incoming edges are all resolved.
 
     `attempts` counts nodes with an attempt out (`scheduled`), `parked` those waiting or retrying, `ended` the ended.
+    `arrived` are, for nodes that collect what reaches them, the graph indexes of the steps whose edge was taken.
     """
 
     nodes: dict[str, NodeState] = {}
@@ -93,6 +130,67 @@ class ScopeState(msgspec.Struct, omit_defaults=True):
     attempts: int = 0
     parked: int = 0
     ended: int = 0
+    arrived: dict[int, list[int]] = {}
+
+
+class ItemStatus(StrEnum):
+    """The states of an item of a scatter."""
+
+    PENDING = "p"
+    RUNNING = "r"
+    SUCCEEDED = "s"
+    FAILED = "f"
+    CANCELLED = "c"
+
+
+class ItemState(ScopeState, omit_defaults=True):
+    """The scope of one item. `output` is its result, `error` why it failed.
+
+    An item that is not running starts nothing any more; attempts that it still has out are drained.
+    """
+
+    status: ItemStatus = ItemStatus.PENDING
+    output: Payload = NULL
+    error: StepError | None = None
+
+
+class PageState(msgspec.Struct, omit_defaults=True):
+    """Neighbouring item scopes of one scatter, stored together: row `SCOPE#<number>`.
+
+    `scatter` is the scatter's node id, `first` the index of the first item, `inputs` the list of the items' values.
+    `ready` is a heap of the places of items with ready nodes. `seq` is the last transition that changed the page,
+    `paused_ms` how much of the run's paused time its retry backoffs have taken account of.
+    """
+
+    number: int
+    scatter: str
+    first: int
+    items: list[ItemState]
+    inputs: Payload = NULL
+    ready: list[int] = []
+    seq: int = 0
+    paused_ms: int = 0
+
+
+class TreeState(msgspec.Struct, omit_defaults=True):
+    """What the header knows of the pages, so that most ticks open few of them.
+
+    `due` maps pages to the earliest deadline and the earliest check in them (0 = none); it may be too early, never too
+    late. `ready` is a heap of pages with ready nodes. `opening`, `closing` and `collecting` are work in progress:
+    scatters that may start items, scatters whose scopes are being closed (with the page that is next), gathers that
+    collect. `items` counts items ever begun.
+    """
+
+    pages: int = 0
+    items: int = 0
+    attempts: int = 0
+    parked: int = 0
+    due: dict[int, tuple[int, int]] = {}
+    ready: list[int] = []
+    opening: list[str] = []
+    closing: dict[str, int] = {}
+    collecting: list[str] = []
+    paused_ms: int = 0
 
 
 class LastTick(msgspec.Struct, omit_defaults=True):
@@ -140,7 +238,8 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The run header. `version` is the optimistic lock (`db_record_version`); `seq` is `transition_seq`.
 
     `paused_at` is set while paused. `ending` names the terminal state that a draining run is on its way to. `wake_at`
-    is the armed wake-up, 0 when none. `updated_at` never runs backwards.
+    is the armed wake-up, 0 when none. `updated_at` never runs backwards. `tree` appears with the first scatter.
+    `loaded` holds the pages that were read or changed; they are stored in rows of their own, never in the header.
     """
 
     origin: Origin
@@ -157,6 +256,8 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     attributes: dict[str, JSON] = {}
     checkpoints: dict[str, int] = {}
     root: ScopeState = msgspec.field(default_factory=ScopeState)
+    tree: TreeState | None = None
+    loaded: dict[int, PageState] = {}
     started_at: int = 0
     updated_at: int = 0
     finished_at: int = 0
@@ -172,8 +273,10 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
 def effective_status(state: RunState) -> RunStatus:
     """The status to show: a running run whose live nodes are all parked is `waiting`."""
     if state.status is RunStatus.RUNNING and state.ending is None:
-        scope = state.root
-        if not scope.attempts and scope.parked and not scope.ready:
+        scope, tree = state.root, state.tree
+        if scope.attempts or not scope.parked or scope.ready:
+            return state.status
+        if tree is None or not (tree.attempts or tree.ready or tree.opening or tree.collecting):
             return RunStatus.WAITING
     return state.status
 

@@ -126,10 +126,14 @@ class NodeSkipped(_Transition, frozen=True, tag="node_skipped"):
 
 
 class NodeCancelled(_Transition, frozen=True, tag="node_cancelled"):
-    """The node was stopped before it ended by itself. Resolves no edge. `live`: its attempt may still be running."""
+    """The node was stopped before it ended by itself. Resolves no edge. `live`: its attempt may still be running.
+
+    `final`: it lost a race or was not needed any more, so that a redrive does not run it either.
+    """
 
     node: str
     live: bool = False
+    final: bool = False
 
 
 class NodeChecked(_Transition, frozen=True, tag="node_checked"):
@@ -138,6 +142,77 @@ class NodeChecked(_Transition, frozen=True, tag="node_checked"):
     node: str
     check_at: int
     check_every: int
+
+
+class ScatterOpened(_Transition, frozen=True, tag="scatter_opened"):
+    """The scatter has its items and waits for their ends. `items` is the list, `base` the number of its first page.
+
+    Pages hold `size` items each; at most `window` items run at the same time, 0 = all.
+    """
+
+    node: str
+    generation: int
+    count: int
+    items: Payload
+    base: int
+    size: int
+    window: int = 0
+
+
+class ScatterReopened(_Transition, frozen=True, tag="scatter_reopened"):
+    """After a redrive the scatter goes through its items again; those that had succeeded stay as they are."""
+
+    node: str
+    generation: int
+
+
+class PageOpened(_Transition, frozen=True, tag="page_opened"):
+    """Scopes for the scatter's next items were made: page `page`, with `count` items from item `first` on."""
+
+    node: str
+    page: int
+    first: int
+    count: int
+    inputs: Payload
+
+
+class ItemsStarted(_Transition, frozen=True, tag="items_started"):
+    """Items of the scatter from `first` up to but not including `until` begin. `taken`: edges into the body."""
+
+    node: str
+    first: int
+    until: int
+    taken: tuple[int, ...]
+
+
+class ItemEnded(_Transition, frozen=True, tag="item_ended"):
+    """An item of the scatter has its result, or failed. What still runs in a failed one is drained."""
+
+    node: str
+    index: int
+    output: Payload = NULL
+    error: StepError | None = None
+
+
+class PageClosed(_Transition, frozen=True, tag="page_closed"):
+    """The scatter had ended before its items: those of this page are cancelled, their attempts asked to stop."""
+
+    node: str
+    page: int
+
+
+class PageLooked(_Transition, frozen=True, tag="page_looked"):
+    """What was due in a page has been dealt with; the header learns when the page is due next."""
+
+    page: int
+
+
+class GatherCollected(_Transition, frozen=True, tag="gather_collected"):
+    """The gather has read the pages before page `cursor`; `output` is what it has so far."""
+
+    node: str
+    cursor: int
+    output: Payload
 
 
 class CheckpointReached(_Transition, frozen=True, tag="checkpoint_reached"):
@@ -182,6 +257,14 @@ Transition = (
     | NodeSkipped
     | NodeCancelled
     | NodeChecked
+    | ScatterOpened
+    | ScatterReopened
+    | PageOpened
+    | ItemsStarted
+    | ItemEnded
+    | PageClosed
+    | PageLooked
+    | GatherCollected
     | CheckpointReached
     | WakeArmed
     | OperatorAudited

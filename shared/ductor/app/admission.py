@@ -85,15 +85,20 @@ def request_hash(request: TriggerRequest) -> str:
     return hashlib.sha256(msgspec.json.encode(same, order="sorted")).hexdigest()
 
 
-def frozen_variables(definition: Definition, overrides: Mapping[str, JSON]) -> dict[str, JSON]:
-    """VARS of the run: the definition's defaults, overlaid where it allows that. One violation per refused name."""
+def frozen_variables(
+    definition: Definition, overrides: Mapping[str, JSON], environment: Mapping[str, JSON]
+) -> dict[str, JSON]:
+    """VARS of the run: the definition's defaults, over them those of the environment, over them the trigger's.
+
+    A trigger sets only what the definition declares as overridable; one violation per refused name.
+    """
     values: dict[str, JSON] = {}
     for name, declared in definition.variables.items():
         values[name] = declared["default"]
     violations = tuple(_override_violations(definition, overrides))
     if violations:
         raise RefusedError(ErrorCode.INVALID_ARGUMENT, "some variables cannot be set by a trigger", violations)
-    return {**values, **overrides}
+    return {**values, **environment, **overrides}
 
 
 def _override_violations(definition: Definition, overrides: Mapping[str, JSON]) -> Sequence[Violation]:

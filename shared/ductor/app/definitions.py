@@ -10,7 +10,7 @@ import msgspec
 
 from ductor.app import drafts
 from ductor.app.access import Caller, Scope, require
-from ductor.app.installation import validation_context
+from ductor.app.installation import Known, validation_context
 from ductor.app.library import (
     DEF,
     Card,
@@ -173,6 +173,24 @@ class Definitions:
                 return Published(_shown(row), _shown(draft), warnings)
         raise _busy()
 
+    def add_promoted(self, caller: Caller, source: DefinitionRow, document: dict[str, JSON], guard: Check) -> Published:
+        """Write `document` as the family's next version, as a publication does; `source` must hold `guard` meanwhile.
+
+        INVALID_ARGUMENT with every violation, judged for the environment that the document names. ABORTED when the
+        guard is lost. For `Promotions`, which has decided that the caller may.
+        """
+        found = self._violations(caller, document, promoted=True)
+        _refuse_errors(found, "the version cannot be promoted")
+        for _ in range(_MAX_RACES):
+            family, stored = self._library.family(caller.tenant, source.family_slug)
+            row = self._next_version(caller, msgspec.structs.replace(source, document=document), family)
+            lost = self._write(self._publication(row, family, stored, guard))
+            if lost is None:
+                return Published(_shown(row), _shown(source), found)
+            if lost.current is not None and (lost.current.pk, lost.current.sk) == (guard.pk, guard.sk):
+                raise aborted("DEFINITION_BUSY", "the version was changed at this moment; look at it and try again")
+        raise _busy()
+
     def validate(self, caller: Caller, definition_id: str) -> tuple[Violation, ...]:
         """All violations of a stored definition, in every severity."""
         require(caller, Scope.DEFINITION_READ)
@@ -246,10 +264,7 @@ class Definitions:
         """The warnings that a publication carries; refuses when there are errors."""
         self._check_environments(caller, None, draft.document)
         found = self._violations(caller, draft.document)
-        errors = tuple(violation for violation in found if violation.severity is Severity.ERROR)
-        if errors:
-            message = f"the definition cannot be published: {len(errors)} error{'s'[: len(errors) > 1]}"
-            raise RefusedError(ErrorCode.INVALID_ARGUMENT, message, errors)
+        _refuse_errors(found, "the definition cannot be published")
         return found
 
     def _next_version(self, caller: Caller, draft: DefinitionRow, family: Family) -> DefinitionRow:
@@ -270,7 +285,8 @@ class Definitions:
 
     def _publication(self, row: DefinitionRow, family: Family, stored: int, reviewed: Check) -> tuple[Op, ...]:
         """The version, and its family pointing to it, if the draft is still the one that was validated."""
-        newest = msgspec.structs.replace(family, newest_id=row.id, max_version=row.version)
+        newest_in = {**family.newest_in, str(row.document.get("environment")): row.id}
+        newest = msgspec.structs.replace(family, newest_id=row.id, max_version=row.version, newest_in=newest_in)
         return (
             Put(row_item(row, 1), Expect.ABSENT),
             Put(plan_item(row.tenant, row.id, to_definition(row.document)), Expect.ABSENT),
@@ -295,9 +311,11 @@ class Definitions:
             self._tenants.require_writable(caller, old)
         self._tenants.require_writable(caller, new)
 
-    def _violations(self, caller: Caller, document: dict[str, JSON]) -> tuple[Violation, ...]:
-        now = self._clock.now_ms()
-        return tuple(validate(document, validation_context(self._catalog, self._tenants, self._library, caller, now)))
+    def _violations(
+        self, caller: Caller, document: dict[str, JSON], *, promoted: bool = False
+    ) -> tuple[Violation, ...]:
+        known = Known(self._catalog, self._table, self._tenants, self._library, caller, promoted)
+        return tuple(validate(document, validation_context(known, document, self._clock.now_ms())))
 
     def _view(self, row: DefinitionRow) -> DefinitionView:
         if row.status is DefinitionStatus.DRAFT:
@@ -336,6 +354,13 @@ def _saveable(document: dict[str, JSON], slug: str) -> dict[str, JSON]:
     if errors:
         raise RefusedError(ErrorCode.INVALID_ARGUMENT, "the draft cannot be saved like this", errors)
     return canonical(document)
+
+
+def _refuse_errors(found: Sequence[Violation], message: str) -> None:
+    errors = tuple(violation for violation in found if violation.severity is Severity.ERROR)
+    if errors:
+        counted = f"{message}: {len(errors)} error{'s'[: len(errors) > 1]}"
+        raise RefusedError(ErrorCode.INVALID_ARGUMENT, counted, errors)
 
 
 def _slug(document: Mapping[str, JSON]) -> str:

@@ -25,12 +25,16 @@ T = TypeVar("T")
 
 
 class Family(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The row `F#<tenant>#<slug>`/`FAM`. Its version condition puts concurrent publications in one line."""
+    """The row `F#<tenant>#<slug>`/`FAM`. Its version condition puts concurrent publications in one line.
+
+    `newest_id` is the newest version of all; `newest_in` has the newest version per environment key.
+    """
 
     slug: str
     draft_id: str = ""
     newest_id: str = ""
     max_version: int = 0
+    newest_in: dict[str, str] = {}
 
 
 class Standing(msgspec.Struct, frozen=True):

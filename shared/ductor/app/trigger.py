@@ -17,11 +17,12 @@ from ductor.app.admission import (
 )
 from ductor.app.checkpoints import CheckpointWait, Pause, Reached, pause, response_checkpoint
 from ductor.app.dispatch import intent_message, send_all
+from ductor.app.gate import Entry, Gate
 from ductor.app.headers import HEAD, header_item, is_stalled, read_what_is_readable, run_pk
 from ductor.app.input_schema import check_input
 from ductor.app.library import Library, Standing
 from ductor.app.payloads import PayloadStore
-from ductor.app.refusals import invalid, precondition
+from ductor.app.refusals import aborted, invalid, precondition
 from ductor.model.definition import Checkpoint, Definition
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError, refuse
@@ -34,6 +35,8 @@ START_WAKE_MS: Final = 60_000
 """How long after admission somebody looks whether the run was ever started."""
 
 IDEM: Final = "IDEM"
+_OPEN: Final = Entry({}, None)
+_MAX_RACES: Final = 20
 
 
 class Triggered(msgspec.Struct, frozen=True):
@@ -58,7 +61,7 @@ class _Admitted(msgspec.Struct, frozen=True):
 class Triggers:
     """Starts runs of published definitions."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one parameter per port)
         self,
         *,
         table: Table,
@@ -68,6 +71,7 @@ class Triggers:
         clock: Clock,
         ids: Ids,
         library: Library,
+        gate: Gate | None = None,
         wait: Pause = pause,
     ) -> None:
         self._checkpoints = CheckpointWait(table, payloads, clock, wait)
@@ -78,13 +82,15 @@ class Triggers:
         self._clock = clock
         self._ids = ids
         self._library = library
+        self._gate = gate
 
     def trigger(self, caller: Caller, definition_id: str, request: TriggerRequest) -> Triggered:
         """Admit a run; when this returns, the run survives any crash.
 
         One run per (tenant, definition, idempotency key), whatever becomes of it: a repeat with the same body gets
         that run, another body is ALREADY_EXISTS `IDEMPOTENCY_KEY_REUSED`. Refuses with NOT_FOUND, FAILED_PRECONDITION
-        `DEFINITION_NOT_PUBLISHED` or `DEFINITION_ARCHIVED`, INVALID_ARGUMENT, PAYLOAD_TOO_LARGE before a run exists.
+        `DEFINITION_NOT_PUBLISHED` or `DEFINITION_ARCHIVED`, INVALID_ARGUMENT, PAYLOAD_TOO_LARGE, and as `Gate.admit`
+        does, before a run exists.
         With `wait_for_checkpoint` it returns when the response checkpoint is reached, the run ends, or time is up.
         """
         require(caller, Scope.WORKFLOW_WRITE)
@@ -110,12 +116,18 @@ class Triggers:
         if request.wait_for_checkpoint:
             _required_checkpoint(definition)
         check_input(definition, request.input)
-        return self._admit(caller, row, definition, request, digest)
+        for _ in range(_MAX_RACES):
+            done = self._admit(caller, row, definition, request, digest)
+            if done is not None:
+                return done
+        raise aborted("ENVIRONMENT_BUSY", "the environment is being changed all the time; try again")
 
     def _admit(
         self, caller: Caller, row: Standing, definition: Definition, request: TriggerRequest, digest: str
-    ) -> Triggered:
-        variables = frozen_variables(definition, request.variables)
+    ) -> Triggered | None:
+        """The run, or None when the environment was changed between the look at it and the write."""
+        entry = self._gate.admit(caller, definition, request.external_deployment_id) if self._gate else _OPEN
+        variables = frozen_variables(definition, request.variables, entry.variables)
         run_id = self._ids.uuid()
         with self._unit.batch():
             state = self._first_state(caller, row, definition, request, run_id, variables)
@@ -124,10 +136,15 @@ class Triggers:
                 body = msgspec.json.encode(_Admitted(run_id, digest))
                 pk = _idempotency_pk(row, request.idempotency_key)
                 ops.append(Put(Item(pk=pk, sk=IDEM, body=body), Expect.ABSENT))
+            guarded = len(ops)
+            if entry.guard is not None:
+                ops.append(entry.guard)
             lost = self._table.write(ops)
             if lost is None:
                 self._send_start(state)
                 return Triggered(run_id, RunStatus.RUNNING, repeated=False)
+        if lost.index == guarded:
+            return None
         if lost.current is None or lost.index == 0:
             raise RuntimeError(f"run {run_id} could not be admitted: {lost}")
         return self._repeat(lost.current, digest)

@@ -73,6 +73,10 @@ class Catalog(Protocol):
         """Whether a known action cannot run without a connection."""
         ...
 
+    def connection_type(self, name: str) -> str:
+        """The type of connection that a known action needs, empty when it needs none."""
+        ...
+
 
 class Scope(Protocol):
     """What a step's own rules may ask of the definition around it."""

@@ -137,13 +137,22 @@ def _step_connection(raw: Json, step: Step, view: View, context: Context, found:
             message = f"'{step.action}' needs a connection; name one"
             found.fault(f"{step.ref}.connection_ref", "CONNECTION_REQUIRED", message)
         return
-    _connection(step.ref, step.connection_ref, step.connection_ref_mode or "direct", context, found)
+    mode = step.connection_ref_mode or "direct"
+    if _connection(step.ref, step.connection_ref, mode, context, found) and step.action in view.catalog:
+        _connection_type(step, view.catalog.connection_type(step.action), mode, context, found)
 
 
-def _connection(at: str, ref: JSON, mode: str, context: Context, found: Found) -> None:
-    """A template is known only at run time; a literal must lead to a connection."""
+def _connection_type(step: Step, needed: str, mode: str, context: Context, found: Found) -> None:
+    has = context.connection_type(mode, step.connection_ref) if needed else ""
+    if has and has != needed:
+        message = f"'{clipped(step.connection_ref)}' is a connection of type {has}; '{step.action}' needs {needed}"
+        found.fault(f"{step.ref}.connection_ref", "CONNECTION_UNKNOWN", message)
+
+
+def _connection(at: str, ref: JSON, mode: str, context: Context, found: Found) -> bool:
+    """Whether it is known now. A template is known only at run time; a literal must lead to a connection."""
     if not isinstance(ref, str) or not ref or "${{" in ref:
-        return
+        return False
     standing = context.connection(mode, ref)
     if standing is Standing.UNKNOWN:
         message = f"no connection is known as '{clipped(ref)}' ({mode}); create it or correct the reference"
@@ -151,6 +160,7 @@ def _connection(at: str, ref: JSON, mode: str, context: Context, found: Found) -
     elif standing is Standing.UNRESOLVED:
         message = f"whether '{clipped(ref)}' exists is known to the server only"
         found.fault(f"{at}.connection_ref", "CONNECTION_UNKNOWN", message, Severity.UNRESOLVED)
+    return standing is Standing.KNOWN
 
 
 def _action(at: str, name: JSON, args: JSON, view: View, found: Found) -> None:

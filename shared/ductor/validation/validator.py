@@ -12,6 +12,7 @@ from ductor.model.json import JSON
 from ductor.steps.registry import STEP_SPECS
 from ductor.validation.context import Context, Standing
 from ductor.validation.document import Reading, read_document
+from ductor.validation.entitlements import check_entitlements
 from ductor.validation.expressions import Checker
 from ductor.validation.fields import check_fields
 from ductor.validation.found import Found
@@ -50,6 +51,7 @@ def _check_document(reading: Reading, context: Context, found: Found) -> None:
             _check_step(step, view, context, found)
     Checker(view, ancestors(view, order), found).check()
     check_fields(view, context, found)
+    check_entitlements(view, context, found)
     document = reading.document
     if "schedule" in document:
         check_schedule(document["schedule"], context.now, found)

@@ -59,6 +59,9 @@ class EchoCatalog:
     def needs_connection(self, name: str) -> bool:
         return False
 
+    def connection_type(self, name: str) -> str:
+        return ""
+
 
 class World:
     """One installation with one tenant and a key that may do anything."""

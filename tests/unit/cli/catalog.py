@@ -25,5 +25,8 @@ class Names:
     def needs_connection(self, name: str) -> bool:
         return False
 
+    def connection_type(self, name: str) -> str:
+        return ""
+
 
 CONTEXT = Context(catalog=Names("core.echo", "core.fail"), now=1_767_225_600_000)

@@ -32,6 +32,9 @@ class Actions:
     def needs_connection(self, name: str) -> bool:
         return name == "stripe.charge"
 
+    def connection_type(self, name: str) -> str:
+        return "stripe" if name == "stripe.charge" else ""
+
 
 def _environment(key: str) -> Standing:
     return {"default": Standing.KNOWN, "locked": Standing.NOT_WRITABLE}.get(key, Standing.UNKNOWN)

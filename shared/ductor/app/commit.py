@@ -12,6 +12,7 @@ import msgspec
 
 from ductor.app.cache import Cache
 from ductor.app.headers import HEAD, header_item, history_sk, read_header, run_pk
+from ductor.app.pages import MAX_PAGE_BYTES, attach, changed, page_put
 from ductor.app.payloads import PayloadStore
 from ductor.app.requests import outcome_put
 from ductor.engine.behaviour import Behaviour
@@ -76,6 +77,16 @@ class Committer:
         self._faults = faults
         self._graphs: Cache[str, Graph] = Cache(256)
 
+    def read(self, item: Item) -> RunState:
+        """The state in a header row, with its pages at hand.
+
+        Raises msgspec.DecodeError or ValidationError for a row that this release cannot read.
+        """
+        state = read_header(item)
+        state.version = item.version
+        attach(self._table, state)
+        return state
+
     def graph(self, state: RunState) -> Graph:
         """The compiled definition that the run is pinned to."""
         origin = state.origin
@@ -113,9 +124,11 @@ class Committer:
             return Committed(Outcome.NOTHING, state, result.commands)
         self._store_first(state.run_id, version, last, result)
         item = _sealed(version, result, applied)
-        if len(item.body) > MAX_HEADER_BYTES:
-            return self._fail_too_large(graph, version, len(item.body), intents, applied, also)
-        return self._write(item, version, result, also)
+        pages = [page_put(state, page) for page in changed(state, state.last.seq)] if state.tree is not None else []
+        too_large = _too_large(item, pages)
+        if too_large:
+            return self._fail_too_large(graph, version, too_large, intents, applied, also)
+        return self._write(item, version, result, (*pages, *also))
 
     def _run(self, graph: Graph, state: RunState, intents: Sequence[Intent]) -> Tick:
         def load(payload: Payload) -> JSON:
@@ -150,6 +163,7 @@ class Committer:
         if conflict is not None:
             return Committed(Outcome.LOST, None, ())
         self._faults.at("coordinator.after_commit")
+        attach(self._table, state)
         return Committed(Outcome.COMMITTED, state, result.commands)
 
     def _fail_too_large(
@@ -165,14 +179,22 @@ class Committer:
         item = self._table.get(run_pk(intents[0].run_id), HEAD)
         if item is None or item.version != version:
             return Committed(Outcome.LOST, None, ())
-        state = read_header(item)
-        state.version = version
+        state = self.read(item)
         message = f"the run's state would take {size} bytes; at most {MAX_HEADER_BYTES} are allowed"
         error = StepError("STATE_TOO_LARGE", message, retryable=False)
         result = abort(graph, state, intents, error, self._clock.now_ms())
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
-        return self._write(_sealed(version, result, applied), version, result, also)
+        sealed = _sealed(version, result, applied)
+        pages = [page_put(state, page) for page in changed(state, state.last.seq)]
+        return self._write(sealed, version, result, (*pages, *also))
+
+
+def _too_large(header: Item, pages: Sequence[Put]) -> int:
+    """The size of the header or page that cannot be stored, 0 = all of them can."""
+    if len(header.body) > MAX_HEADER_BYTES:
+        return len(header.body)
+    return max((len(put.item.body) for put in pages if len(put.item.body) > MAX_PAGE_BYTES), default=0)
 
 
 def history_item(run_id: str, version: int, last: LastTick) -> Item:

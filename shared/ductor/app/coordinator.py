@@ -14,7 +14,8 @@ import msgspec
 from ductor.app.cache import Cache
 from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
-from ductor.app.headers import HEAD, is_stalled, read_header, request_sk, run_pk
+from ductor.app.headers import HEAD, is_stalled, request_sk, run_pk
+from ductor.app.pages import StaleRunError, let_go
 from ductor.app.requests import read_outcome
 from ductor.app.stalls import Stalls
 from ductor.engine.decide import DUPLICATE
@@ -28,6 +29,13 @@ COMMIT_TRIES: Final = 8
 
 MISSING_TRIES: Final = 10
 """Deliveries of an intent for a run that is not there before it goes to the dead letters: some minutes."""
+
+INTENTS_PER_TICK: Final = 15
+"""Intents that one tick of a run with item scopes takes: each may touch pages of its own.
+
+Not fewer than a batch holds whose commits and sends are no single transaction (10 on AWS): the redelivery of part of
+such a batch must always meet the tick that it belongs to.
+"""
 
 FIRST_RETRY_MS: Final = 200
 MAX_RETRY_MS: Final = 60_000
@@ -123,7 +131,7 @@ class Coordinator:
         self._runs.drop(state.run_id)
         try:
             return self._tick(state, intents) is Outcome.COMMITTED
-        except EngineFaultError:
+        except (EngineFaultError, StaleRunError):
             return False
 
     def _from_table(self, run_id: str, intents: list[Intent]) -> bool:
@@ -134,15 +142,31 @@ class Coordinator:
         if is_stalled(item):
             return self._stalls.take(item, intents)
         try:
-            state = read_header(item)
-            state.version = item.version
-            return self._tick(state, intents) is not Outcome.LOST
+            return self._tick(self._committer.read(item), intents) is not Outcome.LOST
+        except StaleRunError:
+            return False
         except (msgspec.DecodeError, msgspec.ValidationError) as fault:
             return self._stalls.begin(item, intents, f"the stored state cannot be read: {fault}")
         except EngineFaultError as fault:
             return self._stalls.begin(item, intents, str(fault))
 
     def _tick(self, state: RunState, intents: list[Intent]) -> Outcome:
+        """All intents in one tick; those of a run with item scopes in several, so that each writes few pages."""
+        if state.tree is None or len(intents) <= INTENTS_PER_TICK:
+            return self._tick_once(state, intents)[0]
+        applied = state.last.applied
+        if any(intent.id in applied for intent in intents):
+            self._dispatcher.send(self._committer.graph(state), state, state.last.commands)
+        outcome = Outcome.NOTHING
+        for start in range(0, len(intents), INTENTS_PER_TICK):
+            one, next_state = self._tick_once(state, intents[start : start + INTENTS_PER_TICK])
+            if one is Outcome.LOST or next_state is None:
+                return Outcome.LOST
+            state = next_state
+            outcome = Outcome.COMMITTED if one is Outcome.COMMITTED else outcome
+        return outcome
+
+    def _tick_once(self, state: RunState, intents: list[Intent]) -> tuple[Outcome, RunState | None]:
         graph = self._committer.graph(state)
         applied = set(state.last.applied)
         fresh = [intent for intent in intents if intent.id not in applied]
@@ -151,14 +175,15 @@ class Coordinator:
             self._dispatcher.send(graph, state, state.last.commands)
         fresh = self._unanswered(state.run_id, fresh)
         if not fresh:
-            return Outcome.NOTHING
+            return Outcome.NOTHING, state
         done = self._committer.commit(graph, state, fresh, tuple(intent.id for intent in intents))
         if done.state is not None:
             self._dispatcher.send(graph, done.state, done.commands, fresh=done.outcome is Outcome.NOTHING)
             self._faults.at("coordinator.after_send")
         if done.state is not None and done.outcome is Outcome.COMMITTED:
+            let_go(done.state)
             self._runs.put(done.state.run_id, done.state)
-        return done.outcome
+        return done.outcome, done.state
 
     def _unanswered(self, run_id: str, intents: list[Intent]) -> list[Intent]:
         """The intents, with repeats of answered requests marked: they are audited and never applied, however late."""

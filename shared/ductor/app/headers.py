@@ -85,7 +85,7 @@ def header_item(state: RunState) -> Item:
         pk=run_pk(origin.run_id),
         sk=HEAD,
         version=state.version,
-        body=_encoder.encode(state),
+        body=_encoder.encode(msgspec.structs.replace(state, loaded={}) if state.loaded else state),
         i1=(status_pk(origin.tenant, status, number), sort),
         i2=(tenant_pk(origin.tenant, number), sort),
         i3=(wake_pk(number), f"{sort_time(state.wake_at)}#{origin.run_id}") if wakes else None,

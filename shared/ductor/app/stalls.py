@@ -13,7 +13,7 @@ import msgspec
 
 from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
-from ductor.app.headers import STALL, Stall, header_item, mark_stalled, read_header, request_sk
+from ductor.app.headers import STALL, Stall, header_item, mark_stalled, request_sk
 from ductor.app.requests import outcome_put
 from ductor.model.errors import clip
 from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
@@ -66,8 +66,7 @@ class Stalls:
         if way_out is None:
             return self._keep(item, intents)
         try:
-            state = read_header(item)
-            state.version = item.version
+            state = self._committer.read(item)
             self._committer.graph(state)
         except (msgspec.DecodeError, msgspec.ValidationError, EngineFaultError) as fault:
             return self._still_stalled(item, intents, str(fault))

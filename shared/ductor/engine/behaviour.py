@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ductor.model.command import Command, Registration
 from ductor.model.definition import Step
+from ductor.model.errors import StepError
 from ductor.model.intent import Intent
 from ductor.model.payload import NULL, Payload
 from ductor.model.transition import Transition
@@ -36,8 +37,8 @@ class Behaviour(Protocol):
         """The node is ready and its condition holds."""
         ...
 
-    def item_ended(self, ctx: NodeContext) -> Iterable[Transition]:
-        """An item of this scatter has ended: whether the scatter has, too."""
+    def item_ended(self, ctx: NodeContext, failed: tuple[int, StepError] | None) -> Iterable[Transition]:
+        """An item of this scatter has ended, `failed` says which and why: whether the scatter has ended, too."""
         ...
 
     def item_output(self, args: Any, inside: NodeContext, arrived: list[int]) -> Payload:
@@ -84,7 +85,7 @@ class Plain:
     def needs(self, args: Any) -> int:
         return 0
 
-    def item_ended(self, ctx: NodeContext) -> Iterable[Transition]:
+    def item_ended(self, ctx: NodeContext, failed: tuple[int, StepError] | None) -> Iterable[Transition]:
         return ()
 
     def item_output(self, args: Any, inside: NodeContext, arrived: list[int]) -> Payload:

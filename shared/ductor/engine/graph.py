@@ -30,9 +30,9 @@ class GraphNode:
     `region` is the index of the innermost scatter around it, ROOT = none. `out` are the edges that its end resolves in
     its own scope; a scatter has its edges into the body in `entries` instead, and a last edge in `out` to its gather.
     `indegree` counts edges, for a node that decides early (`needs`) the steps they come from: it is decided as soon as
-    `needs` of them are taken, or cannot be any more. `collects`: it wants to know which edges were taken. `branches`
-    are, per such step, the steps that lose with it; `contained`: the step is in such a branch, so that its failure is
-    the join's to judge.
+    `needs` of them are taken, or cannot be any more. `collects`: it wants to know which edges were taken, of
+    those from `sources`. `branches` are, per such step, the steps that lose with it; `contained`: the step is in such
+    a branch, so that its failure is the join's to judge.
     """
 
     index: int
@@ -52,6 +52,7 @@ class GraphNode:
     scatter: int = ROOT
     collects: bool = False
     needs: int = 0
+    sources: tuple[int, ...] = ()
     branches: tuple[tuple[int, frozenset[int]], ...] = ()
     contained: bool = False
 
@@ -184,6 +185,7 @@ def _node(shape: _Shape, index: int, behaviour: Behaviour, args: Any, checkpoint
         scatter=shape.regions.scatter_of.get(index, ROOT),
         collects=step.type in _COLLECT,
         needs=needs,
+        sources=tuple(sorted(shape.sources[index])) if step.type in _COLLECT else (),
         branches=shape.branches[index],
         contained=index in shape.contained,
     )

@@ -62,7 +62,7 @@ def open_items(ctx: TickContext, place: Place) -> Iterator[Transition]:
                 yield from _open_one(ctx, place, page, index)
     if place.open:
         # Items that a redrive found done may have been the last.
-        yield from place.node.behaviour.item_ended(NodeContext(ctx, place))
+        yield from place.node.behaviour.item_ended(NodeContext(ctx, place), None)
 
 
 def _open_one(ctx: TickContext, place: Place, page: PageState, index: int) -> Iterator[Transition]:
@@ -110,7 +110,7 @@ def _end_item(ctx: TickContext, place: Place, index: int) -> Iterator[Transition
         yield from item_failed(ctx, inside, StepError(fault.code, message, retryable=False))
         return
     yield tr.ItemEnded(place.id, index, output)
-    yield from place.node.behaviour.item_ended(NodeContext(ctx, place))
+    yield from place.node.behaviour.item_ended(NodeContext(ctx, place), None)
 
 
 def close_page(ctx: TickContext, tree: TreeState) -> Iterator[Transition]:

@@ -92,7 +92,7 @@ def item_failed(ctx: TickContext, place: Place, error: StepError) -> Iterable[Tr
     item = page.items[place.index - page.first]
     for ref in [ref for ref, entry in item.nodes.items() if entry.status in PARKED]:
         yield tr.NodeCancelled(f"{ref}@{place.path}")
-    yield from above.node.behaviour.item_ended(NodeContext(ctx, above))
+    yield from above.node.behaviour.item_ended(NodeContext(ctx, above), (place.index, error))
 
 
 def ending(ctx: TickContext, status: RunStatus, error: StepError | None, reason: str) -> Iterable[Transition]:

@@ -24,7 +24,7 @@ def revive(graph: Graph, state: RunState, scope: ScopeState, nodes: Iterable[Gra
         join = scope.joins.get(node.index)
         if node.needs and join is not None and join.taken < node.needs:
             again += _branches_back(graph, state, scope, node)
-    return [node.index for node in dict.fromkeys(again) if _to_decide(scope, node)]
+    return sorted({node.index for node in again if _to_decide(scope, node)})
 
 
 def _redrivable(entry: NodeState) -> bool:

@@ -10,6 +10,9 @@ from ductor.model.enums import StepType
 from ductor.steps.action import ActionBehaviour
 from ductor.steps.approval import ApprovalBehaviour
 from ductor.steps.condition import ConditionBehaviour
+from ductor.steps.gather import GatherBehaviour
+from ductor.steps.race import RaceBehaviour
+from ductor.steps.scatter import ScatterBehaviour
 from ductor.steps.shaping import DataflowBehaviour
 from ductor.steps.wait import WaitBehaviour
 
@@ -19,4 +22,7 @@ BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.CONDITION: ConditionBehaviour(),
     StepType.WAIT: WaitBehaviour(),
     StepType.APPROVAL: ApprovalBehaviour(),
+    StepType.SCATTER: ScatterBehaviour(),
+    StepType.GATHER: GatherBehaviour(),
+    StepType.RACE: RaceBehaviour(),
 }

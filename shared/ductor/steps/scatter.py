@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Annotated, Final
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final
 
 import msgspec
 
+from ductor.engine.behaviour import Plain
+from ductor.engine.context import NodeContext
+from ductor.engine.outcome import complete, fail
+from ductor.expressions import ExpressionError, Program, compile_cel
+from ductor.model import transition as tr
 from ductor.model.definition import Step
-from ductor.model.errors import Violation
-from ductor.model.json import JSON
+from ductor.model.enums import NodeStatus
+from ductor.model.errors import StepError, Violation, clip
+from ductor.model.json import JSON, encode
+from ductor.model.payload import MAX_OUTPUT_BYTES, Inline
+from ductor.model.run import ScatterState
+from ductor.model.transition import Transition
 from ductor.steps import reading
 from ductor.steps.spec import PLAIN_EDGES, Expression, Scope, fault, read_args, texts
 
@@ -58,3 +67,115 @@ def _tolerance(value: int | str) -> bool:
 def expressions(step: Step) -> Iterator[Expression]:
     yield from texts(step, frozenset(), "items_expr")
     yield from texts(step, ON_ITEM, "item_key_expr")
+
+
+ITEMS_INVALID: Final = "SCATTER_ITEMS_INVALID"
+ITEMS_PER_PAGE: Final = 100
+NODES_PER_PAGE: Final = 200
+"""Steps of all items of a page; a page must stay far below what one row can hold."""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A scatter, compiled. `tolerated` items may fail, or `tolerated_percent` of them."""
+
+    items: Program
+    window: int
+    tolerated: int
+    tolerated_percent: int
+    key: Program | None
+
+    def may_fail(self, count: int) -> int:
+        return self.tolerated + count * self.tolerated_percent // 100
+
+
+class ScatterBehaviour(Plain):
+    """Opens the items and waits until its gather's policy is met, or cannot be met any more."""
+
+    def compile(self, step: Step) -> Plan:
+        args = parse_args(step.args)
+        share = args.tolerated_failures
+        return Plan(
+            items=compile_cel(args.items_expr),
+            window=args.max_concurrency,
+            tolerated=share if isinstance(share, int) else 0,
+            tolerated_percent=int(share.removesuffix("%")) if isinstance(share, str) else 0,
+            key=compile_cel(args.item_key_expr) if args.item_key_expr else None,
+        )
+
+    def start(self, ctx: NodeContext) -> Iterable[Transition]:
+        if ctx.entry.scatter is not None:
+            return self._again(ctx)
+        plan: Plan = ctx.args
+        try:
+            items = ctx.evaluate(plan.items)
+        except ExpressionError as fault:
+            return fail(ctx, StepError(fault.code, fault.message, retryable=False))
+        problem = _problem(items)
+        if problem:
+            return fail(ctx, StepError(ITEMS_INVALID, problem, retryable=False))
+        return self._open(ctx, items)
+
+    def _again(self, ctx: NodeContext) -> Iterator[Transition]:
+        yield tr.ScatterReopened(ctx.id, ctx.entry.generation + 1)
+        yield from self.item_ended(ctx, None)
+
+    def _open(self, ctx: NodeContext, items: list[JSON]) -> Iterator[Transition]:
+        plan: Plan = ctx.args
+        tree = ctx.tick.state.tree
+        body = len(ctx.tick.graph.bodies[ctx.node.index])
+        yield tr.ScatterOpened(
+            ctx.id,
+            ctx.entry.generation + 1,
+            len(items),
+            ctx.tick.keep(items),
+            tree.pages if tree else 0,
+            max(1, min(ITEMS_PER_PAGE, NODES_PER_PAGE // body)),
+            plan.window,
+        )
+        yield from self.item_ended(ctx, None)
+
+    def item_ended(self, ctx: NodeContext, failed: tuple[int, StepError] | None) -> Iterable[Transition]:
+        entry = ctx.place.entry
+        if entry is None or entry.scatter is None or entry.status is not NodeStatus.WAITING:
+            return ()
+        scatter = entry.scatter
+        wanted: int = ctx.tick.graph.nodes[ctx.node.gather].args.wanted
+        plan: Plan = ctx.args
+        if _met(scatter, wanted):
+            return complete(ctx, Inline({"count": scatter.count}))
+        lost = scatter.count - scatter.failed < wanted if wanted else scatter.failed > plan.may_fail(scatter.count)
+        return fail(ctx, _failure(scatter, wanted, failed)) if lost else ()
+
+
+def _met(scatter: ScatterState, wanted: int) -> bool:
+    if wanted and scatter.count:
+        return scatter.succeeded >= wanted
+    return scatter.decided
+
+
+def _problem(items: Any) -> str | None:
+    """What is wrong with the value that `items_expr` gave."""
+    if not isinstance(items, list):
+        return f"items_expr must give a list, not {_KINDS.get(type(items), 'a number')}"
+    if len(items) > MAX_ITEMS:
+        return f"items_expr gives {len(items)} items; at most {MAX_ITEMS} are allowed"
+    size = len(encode(items))
+    if size > MAX_OUTPUT_BYTES:
+        return f"the items have {size} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
+    return None
+
+
+_KINDS: Final = {type(None): "null", bool: "a boolean", str: "a string", dict: "an object"}
+
+
+def _failure(scatter: ScatterState, wanted: int, failed: tuple[int, StepError] | None) -> StepError:
+    """Why the scatter cannot succeed any more; names the item that decided it."""
+    if wanted:
+        why = f"{scatter.failed} of {scatter.count} items have failed, so {wanted} cannot succeed"
+    else:
+        why = f"{scatter.failed} of {scatter.count} items have failed"
+    if failed is None:
+        return StepError("ITEMS_FAILED", why, retryable=False)
+    index, error = failed
+    details: JSON = {"index": index, "code": error.code, "message": clip(error.message, 128)}
+    return StepError("ITEMS_FAILED", clip(f"{why}; item {index}: {error.message}", 512), False, details)

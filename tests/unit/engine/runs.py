@@ -6,14 +6,15 @@ from typing import Any
 
 from ductor.engine.fold import fold
 from ductor.engine.graph import compile_graph
+from ductor.engine.scopes import find
 from ductor.engine.tick import Tick, tick
 from ductor.model.attempt import AttemptStatus
-from ductor.model.command import Command
+from ductor.model.command import Command, Nudge
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON, decode
 from ductor.model.payload import Inline, Payload, RowRef
-from ductor.model.run import HistoryRow, LastTick, Origin, RunState
+from ductor.model.run import HistoryRow, LastTick, NodeState, Origin, RunState
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.validation.document import canonical, to_definition
 
@@ -74,20 +75,51 @@ class Run:
 
     def status(self, node: str) -> str:
         """The node's status as people see it."""
-        entry = self.state.root.nodes.get(node)
+        entry = self.entry(node)
         return entry.status.value if entry else "pending"
+
+    def entry(self, node: str) -> NodeState | None:
+        """The node's entry, wherever it lives."""
+        place = find(self.graph, self.state, node)
+        return place.entry if place else None
+
+    def input(self, node: str) -> JSON:
+        """What the node's present attempt was rendered to."""
+        return self._load(self._known(node).input)
+
+    @property
+    def nudged(self) -> bool:
+        """Whether the last tick asked for a nudge."""
+        return any(isinstance(command, Nudge) for command in self.commands)
+
+    def nudge(self) -> Tick:
+        """The nudge arrives."""
+        return self.tell(IntentKind.NUDGE)
+
+    def revoke(self, node: str) -> Tick:
+        """The node's present attempt was asked to stop and did."""
+        return self._finish(node, AttemptStatus.REVOKED)
+
+    def operate(self, operation: str) -> Tick:
+        """An operator's request."""
+        return self.tell(IntentKind(operation), request_id=f"r{self._intents}")
+
+    def _known(self, node: str) -> NodeState:
+        entry = self.entry(node)
+        assert entry is not None, f"{node} was never touched"
+        return entry
 
     def output(self, node: str) -> JSON:
         """The node's output."""
-        return self._load(self.state.root.nodes[node].output)
+        return self._load(self._known(node).output)
 
     def error(self, node: str) -> str:
         """The code of the node's error."""
-        found = self.state.root.nodes[node].error
+        found = self._known(node).error
         return found.code if found else ""
 
     def _finish(self, node: str, status: AttemptStatus, **fields: Any) -> Tick:
-        entry = self.state.root.nodes[node]
+        entry = self._known(node)
         return self.tell(
             IntentKind.ATTEMPT_FINISHED,
             node=node,

@@ -19,11 +19,13 @@ from ductor.adapters.local.blobs import SqliteBlobs
 from ductor.adapters.local.database import Database
 from ductor.adapters.local.fifo import SqliteFifoQueue
 from ductor.adapters.local.queue import SqliteQueue
+from ductor.adapters.local.secrets import FileSecrets
 from ductor.adapters.local.system import SystemClock, SystemIds
 from ductor.adapters.local.table import SqliteTable
 from ductor.adapters.local.timers import SqliteTimers
 from ductor.adapters.local.unit import SqliteUnit
 from ductor.app.action_pool import ActionPool
+from ductor.app.administration import Administration
 from ductor.app.attempts import Attempts
 from ductor.app.commit import Committer
 from ductor.app.control import Controls
@@ -32,6 +34,7 @@ from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.dispatch import Dispatcher
 from ductor.app.engine_loop import EngineLoop
+from ductor.app.gate import Gate
 from ductor.app.keys import Keys
 from ductor.app.library import Library
 from ductor.app.loops import SweeperLoop, TimerLoop
@@ -70,6 +73,12 @@ class LocalSettings:
         return tuple(name.strip() for name in self.environment.get("DUCTOR_ACTIONS", "").split(",") if name.strip())
 
     @property
+    def connector_folders(self) -> tuple[Path, ...]:
+        """DUCTOR_CONNECTORS: comma-separated folders with connector files of one's own."""
+        named = self.environment.get("DUCTOR_CONNECTORS", "").split(",")
+        return tuple(Path(name.strip()) for name in named if name.strip())
+
+    @property
     def http(self) -> HttpSettings:
         """DUCTOR_HTTP_ALLOW_PRIVATE=1 lets `http.request` reach private addresses; DUCTOR_HTTP_ALLOWED_HOSTS some."""
         hosts = self.environment.get("DUCTOR_HTTP_ALLOWED_HOSTS", "")
@@ -83,7 +92,12 @@ def action_catalog(settings: LocalSettings | None = None) -> ActionRegistry:
     """Every action of this installation: built in, from entry points, and from DUCTOR_ACTIONS. Raises StartError."""
     chosen = settings or LocalSettings()
     try:
-        return default_registry(chosen.action_modules, http=chosen.http, parse_duration=parse_duration)
+        return default_registry(
+            chosen.action_modules,
+            http=chosen.http,
+            parse_duration=parse_duration,
+            connector_folders=chosen.connector_folders,
+        )
     except ActionLoadError as error:
         raise StartError(str(error)) from error
 
@@ -128,8 +142,24 @@ class LocalApp:
         registry, faults = action_catalog(self._settings), NoFaults()
         self.tenants, self.keys = Tenants(table, clock, ids), Keys(table, clock, ids)
         self.definitions = Definitions(table, clock, ids, registry, self.tenants)
+        self.admin = Administration(
+            table=table,
+            secrets=FileSecrets(self.data),
+            clock=clock,
+            ids=ids,
+            connectors=registry.connectors,
+            definitions=self.definitions,
+            tenants=self.tenants,
+        )
         self.triggers = Triggers(
-            table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids, library=library
+            table=table,
+            payloads=payloads,
+            intents=intents,
+            unit=unit,
+            clock=clock,
+            ids=ids,
+            library=library,
+            gate=Gate(table),
         )
         self.controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
         self.decisions = Decisions(
@@ -165,6 +195,7 @@ class LocalApp:
             ids=ids,
             unit=unit,
             faults=faults,
+            connections=self.admin.connecting,
         )
         if self._presence.alone:
             intents.release()
@@ -205,6 +236,7 @@ class LocalApp:
             controls=self.controls,
             decisions=self.decisions,
             runs=self.runs,
+            admin=self.admin,
             clock=self._clock,
             ids=self._ids,
         )

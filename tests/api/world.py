@@ -49,6 +49,7 @@ class ApiWorld(World):
                 controls=self.controls,
                 decisions=self.decisions,
                 runs=self.runs,
+                admin=self.admin,
                 clock=self.clock,
                 ids=self.ids,
             )

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from ductor.api.deps import ApiDeps
+from ductor.api.routes.connections import ConnectionRoutes
 from ductor.api.routes.decisions import DecisionRoutes
 from ductor.api.routes.definitions import DefinitionRoutes
+from ductor.api.routes.environments import EnvironmentRoutes
 from ductor.api.routes.keys import KeyRoutes
 from ductor.api.routes.open_pages import open_routes
 from ductor.api.routes.run_reads import RunReadRoutes
 from ductor.api.routes.runs import RunRoutes
+from ductor.api.routes.tenants import TenantRoutes
 from ductor.api.routing import Route, Router
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -31,6 +34,9 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *RunRoutes(deps.triggers, deps.controls).routes(),
         *DecisionRoutes(deps.decisions).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
-        *KeyRoutes(deps.keys).routes(),
+        *KeyRoutes(deps.keys, deps.admin).routes(),
+        *EnvironmentRoutes(deps.admin).routes(),
+        *ConnectionRoutes(deps.admin).routes(),
+        *TenantRoutes(deps.admin, deps.keys).routes(),
     )
     return routes

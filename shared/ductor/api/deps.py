@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ductor.api.auth import Identity
+from ductor.app.administration import Administration
 from ductor.app.control import Controls
 from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
@@ -25,5 +26,6 @@ class ApiDeps:
     controls: Controls
     decisions: Decisions
     runs: Runs
+    admin: Administration
     clock: Clock
     ids: Ids

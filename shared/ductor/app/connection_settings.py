@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
 from pydantic import BaseModel
 
 from ductor.actions import arguments
@@ -48,3 +49,41 @@ def _usable(url: str) -> bool:
         return False
     plain = not parts.username and not parts.query and not parts.fragment and "{" not in url
     return parts.scheme in ("http", "https") and bool(parts.hostname) and plain and port_fits
+
+
+class FieldKind(msgspec.Struct, frozen=True):
+    """A setting or secret that a type has."""
+
+    name: str
+    required: bool
+    description: str
+
+
+class ConnectionKind(msgspec.Struct, frozen=True):
+    """What a connection of this type takes, the actions it is for, and whether it can be tested."""
+
+    type: str
+    title: str
+    settings: tuple[FieldKind, ...]
+    secrets: tuple[FieldKind, ...]
+    actions: tuple[str, ...]
+    testable: bool
+
+
+def connection_kinds(connectors: Connectors) -> tuple[ConnectionKind, ...]:
+    """Every type of this installation, by name."""
+    found = (connectors.get(name) for name in connectors.names())
+    return tuple(_kind(connectors, one) for one in found if one is not None)
+
+
+def _kind(connectors: Connectors, connector: Connector) -> ConnectionKind:
+    name = connector.connector
+    settings = connectors.settings_of(connector)
+    return ConnectionKind(
+        type=name,
+        title=connector.title or name,
+        settings=tuple(FieldKind(key, one.required, one.description) for key, one in settings.items()),
+        secrets=tuple(FieldKind(key, one.required, one.description) for key, one in connector.secrets.items()),
+        actions=tuple(f"{name}.{operation}" for operation in connector.operations),
+        testable=connector.test is not None,
+    )

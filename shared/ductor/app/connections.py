@@ -128,7 +128,7 @@ class Connections:
             self._discard(set(after.secrets.values()) - set(before.secrets.values()))
         raise aborted("CONNECTION_BUSY", "too many others are changing this connection at this moment; try again")
 
-    def delete(self, caller: Caller, ref: str) -> None:
+    def delete(self, caller: Caller, ref: str) -> ConnectionRow:
         """Remove it and its secrets. Steps that name it fail from then on with `CONNECTION_UNKNOWN`."""
         require(caller, Scope.ADMIN)
         for _ in range(_MAX_RACES):
@@ -137,7 +137,7 @@ class Connections:
             ops: list[Op] = [Delete(pk, slug_sk(row.slug), version), Delete(pk, id_sk(row.id))]
             if self._table.write(ops) is None:
                 self._discard(row.secrets.values())
-                return
+                return row
         raise aborted("CONNECTION_BUSY", "too many others are changing this connection at this moment; try again")
 
     def _read(self, caller: Caller, ref: str) -> tuple[ConnectionRow, int]:

@@ -77,7 +77,7 @@ def test_a_dict_annotation_means_any_args() -> None:
 def test_the_built_in_actions_are_there() -> None:
     registry = default_registry()
 
-    assert registry.names() == ("core.echo", "core.fail", "core.sleep", "http.request")
+    assert {"core.echo", "core.fail", "core.sleep", "http.request"} <= set(registry.names())
     assert "core.echo" in registry
     assert "core.nothing" not in registry
     assert registry.get("core.nothing") is None

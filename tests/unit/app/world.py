@@ -7,11 +7,15 @@ from typing import Any
 
 import msgspec
 
+from ductor.actions.connectors.catalog import load_connectors
+from ductor.actions.http import HttpRequest, HttpSettings
 from ductor.app.access import Caller
+from ductor.app.administration import Administration
 from ductor.app.checkpoints import Pause, pause
 from ductor.app.control import Controls
 from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
+from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
 from ductor.app.keys import Keys
 from ductor.app.library import Library
@@ -22,7 +26,18 @@ from ductor.app.trigger import Triggers
 from ductor.model.intent import Intent
 from ductor.model.run import RunState
 from ductor.ports import Blobs, Clock, Ids, Put, Queue, QueueName, Table, Unit
-from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, NullUnit, SeededIds, VirtualClock
+from ductor.testing.memory import (
+    MemoryBlobs,
+    MemoryQueue,
+    MemorySecrets,
+    MemoryTable,
+    NullUnit,
+    SeededIds,
+    VirtualClock,
+)
+
+CONNECTORS = load_connectors((), HttpRequest(HttpSettings(allow_private_networks=True)))
+"""The built-in connectors; they reach servers on this machine."""
 
 HELLO: dict[str, Any] = {
     "family_slug": "hello_world",
@@ -84,6 +99,16 @@ class World:
         self.keys = Keys(self.table, self.clock, self.ids)
         self.definitions = Definitions(self.table, self.clock, self.ids, EchoCatalog(), self.tenants)
         self.library = Library(self.table)
+        self.secrets = MemorySecrets()
+        self.admin = Administration(
+            table=self.table,
+            secrets=self.secrets,
+            clock=self.clock,
+            ids=self.ids,
+            connectors=CONNECTORS,
+            definitions=self.definitions,
+            tenants=self.tenants,
+        )
         self.triggers = Triggers(
             table=self.table,
             payloads=self.payloads,
@@ -92,6 +117,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             library=self.library,
+            gate=Gate(self.table),
             wait=wait,
         )
         self.controls = Controls(table=self.table, intents=self.intents, clock=self.clock, ids=self.ids)

@@ -94,7 +94,7 @@ class DefinitionRoutes:
 
     def _get(self, call: Call) -> Wrapped[DefinitionDetail]:
         found = self._definitions.get(call.caller, call.ids["definition_id"])
-        return Wrapped(data=_detail(found), metadata=call.metadata())
+        return Wrapped(data=definition_detail(found), metadata=call.metadata())
 
     def _edit(self, call: Call) -> SavedDefinition:
         return _saved(call, self._definitions.edit(call.caller, call.ids["definition_id"], call.document()))
@@ -107,8 +107,8 @@ class DefinitionRoutes:
         body = call.body(PublishBody)
         done = self._definitions.publish(call.caller, call.ids["definition_id"], body.expected_draft_revision)
         return PublishedDefinition(
-            published=_detail(done.published),
-            draft=_detail(done.draft),
+            published=definition_detail(done.published),
+            draft=definition_detail(done.draft),
             warnings=violation_items(done.warnings, WarningItem),
             metadata=call.metadata(),
         )
@@ -123,7 +123,8 @@ class DefinitionRoutes:
     def _archive(self, call: Call) -> Wrapped[DefinitionDetail]:
         call.body(EmptyBody)
         return Wrapped(
-            data=_detail(self._definitions.archive(call.caller, call.ids["definition_id"])), metadata=call.metadata()
+            data=definition_detail(self._definitions.archive(call.caller, call.ids["definition_id"])),
+            metadata=call.metadata(),
         )
 
     def _duplicate(self, call: Call) -> SavedDefinition:
@@ -133,14 +134,14 @@ class DefinitionRoutes:
 
 def _saved(call: Call, saved: Saved) -> SavedDefinition:
     return SavedDefinition(
-        data=_detail(saved.definition),
+        data=definition_detail(saved.definition),
         warnings=violation_items(saved.warnings, WarningItem),
         metadata=call.metadata(),
     )
 
 
-def _detail(view: DefinitionView) -> DefinitionDetail:
-    """The document's fields and, winning over them, what the server says."""
+def definition_detail(view: DefinitionView) -> DefinitionDetail:
+    """A definition as it is answered: the document's fields and, winning over them, what the server says."""
     return DefinitionDetail.model_validate(
         {
             **view.document,

@@ -9,9 +9,12 @@ from ductor.api.call import Call
 from ductor.api.models.common import Wrapped, WrappedPage
 from ductor.api.models.keys import IssuedKey, IssueKeyBody, KeyEntry
 from ductor.api.routing import Route
-from ductor.app.access import Scope, require
+from ductor.app.access import ANY_ENVIRONMENT, Caller, Scope, require
+from ductor.app.administration import Administration
+from ductor.app.entitlements import require_room
 from ductor.app.keys import KeyGrant, KeyInfo, Keys
 from ductor.app.refusals import invalid
+from ductor.model.errors import ErrorCode, refuse
 
 _ROOT: Final = "/api/admin/api-keys"
 
@@ -19,8 +22,10 @@ _ROOT: Final = "/api/admin/api-keys"
 class KeyRoutes:
     """`/api/admin/api-keys`."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: Keys, admin: Administration) -> None:
         self._keys = keys
+        self._tenants = admin.tenants
+        self._entitlements = admin.entitlements
 
     def routes(self) -> tuple[Route, ...]:
         admin = Scope.ADMIN.value
@@ -32,8 +37,24 @@ class KeyRoutes:
 
     def _issue(self, call: Call) -> Wrapped[IssuedKey]:
         require(call.caller, Scope.ADMIN)
-        issued = self._keys.issue_grant(call.caller.tenant, _grant(call.body(IssueKeyBody)))
+        grant = _grant(call.body(IssueKeyBody))
+        self._check(call.caller, grant)
+        issued = self._keys.issue_grant(call.caller.tenant, grant)
         return Wrapped(data=IssuedKey(id=issued.id, key=issued.plaintext), metadata=call.metadata())
+
+    def _check(self, caller: Caller, grant: KeyGrant) -> None:
+        """Nobody gives authority over environments that they do not have themselves; the plan must have room."""
+        for field in ("environments_read", "environments_write"):
+            own, wanted = getattr(caller, field), getattr(grant, field)
+            if ANY_ENVIRONMENT not in own and not wanted <= own:
+                message = "this API key cannot give authority over environments that it has no authority over itself"
+                raise refuse(ErrorCode.PERMISSION_DENIED, "ENVIRONMENT_NOT_WRITABLE", message, field)
+        if self._tenants.environment(caller.tenant, grant.default_environment) is None:
+            message = "there is no such environment; name one by its key"
+            raise invalid("ENVIRONMENT_UNKNOWN", message, "default_environment")
+        limit = self._entitlements.get(caller.tenant).max_api_keys
+        live = [info for info in self._keys.list(caller.tenant) if not info.revoked_at] if limit else []
+        require_room(limit, len(live), "API keys")
 
     def _list(self, call: Call) -> WrappedPage[KeyEntry]:
         require(call.caller, Scope.ADMIN)

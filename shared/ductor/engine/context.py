@@ -18,6 +18,7 @@ from ductor.model.run import ItemStatus, NodeState, RunState
 from ductor.model.transition import (
     ItemEnded,
     ItemsStarted,
+    NodeCancelled,
     NodeCompleted,
     NodeFailed,
     NodeScheduled,
@@ -83,7 +84,7 @@ class TickContext:
             scatter = find(self.graph, self.state, transition.node)
             for index in range(transition.first, transition.until):
                 self._watch_item(scatter, index)
-        elif isinstance(transition, NodeCompleted | NodeFailed | NodeSkipped) and "@" in transition.node:
+        elif isinstance(transition, NodeCompleted | NodeFailed | NodeSkipped | NodeCancelled) and "@" in transition.node:
             place = find(self.graph, self.state, transition.node)
             if place is not None:
                 self._watch_item(place.above, place.index)

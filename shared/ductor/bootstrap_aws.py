@@ -15,6 +15,7 @@ from ductor.adapters.aws.blobs import S3Blobs
 from ductor.adapters.aws.clients import Clients
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.records import messages_of
+from ductor.adapters.aws.secrets import SsmSecrets
 from ductor.adapters.aws.table import DynamoTable
 from ductor.adapters.aws.timers import AwsTimers, TimersTarget, read_wake
 from ductor.adapters.aws.unit import SeparateUnit
@@ -80,6 +81,10 @@ class Parts:
     @cached_property
     def library(self) -> Library:
         return Library(self.table)
+
+    @cached_property
+    def secrets(self) -> SsmSecrets:
+        return SsmSecrets(f"/ductor/{self.settings.need('DUCTOR_TABLE')}", self.clients)
 
     @cached_property
     def intents(self) -> SqsQueue:
@@ -154,21 +159,24 @@ def coordinator(made: Parts | None = None) -> Handler:
 def step(made: Parts | None = None) -> Handler:
     """The function of the steps queue."""
     from ductor.app.attempts import Attempts
+    from ductor.app.connecting import Connecting
     from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
     from ductor.lambdas.steps import InvocationQueue, StepBatches
 
     of = made or parts()
     queue = InvocationQueue(of.steps)
+    registry = actions(of.settings)
     doors = WorkerDoors(
         attempts=Attempts(of.table),
         payloads=of.payloads,
-        registry=actions(of.settings),
+        registry=registry,
         intents=of.intents,
         steps=queue,
         clock=of.clock,
         ids=of.ids,
         unit=of.unit,
         faults=of.faults,
+        connections=Connecting(table=of.table, secrets=of.secrets, clock=of.clock, connectors=registry.connectors),
     )
     worker = Worker(doors, WorkerSettings(name=f"lambda-{of.ids.token(9)}", lease_ms=LEASE_MS))
     batches = StepBatches(worker, queue, Telemetry("step"))
@@ -213,9 +221,11 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.api.app import build_api
     from ductor.api.auth import GatewayIdentity
     from ductor.api.deps import ApiDeps
+    from ductor.app.administration import Administration
     from ductor.app.control import Controls
     from ductor.app.decisions import Decisions
     from ductor.app.definitions import Definitions
+    from ductor.app.gate import Gate
     from ductor.app.keys import Keys
     from ductor.app.runs import Runs
     from ductor.app.tenants import Tenants
@@ -223,11 +233,12 @@ def api(made: Parts | None = None) -> Handler:
 
     of = made or parts()
     Telemetry("api")
-    tenants = Tenants(of.table, of.clock, of.ids)
+    tenants, registry = Tenants(of.table, of.clock, of.ids), actions(of.settings)
+    definitions = Definitions(of.table, of.clock, of.ids, registry, tenants)
     deps = ApiDeps(
         identity=GatewayIdentity(),
         keys=Keys(of.table, of.clock, of.ids),
-        definitions=Definitions(of.table, of.clock, of.ids, actions(of.settings), tenants),
+        definitions=definitions,
         triggers=Triggers(
             table=of.table,
             payloads=of.payloads,
@@ -236,6 +247,7 @@ def api(made: Parts | None = None) -> Handler:
             clock=of.clock,
             ids=of.ids,
             library=of.library,
+            gate=Gate(of.table),
         ),
         controls=Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids),
         decisions=Decisions(
@@ -248,6 +260,15 @@ def api(made: Parts | None = None) -> Handler:
             ids=of.ids,
         ),
         runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants),
+        admin=Administration(
+            table=of.table,
+            secrets=of.secrets,
+            clock=of.clock,
+            ids=of.ids,
+            connectors=registry.connectors,
+            definitions=definitions,
+            tenants=tenants,
+        ),
         clock=of.clock,
         ids=of.ids,
     )

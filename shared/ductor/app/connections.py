@@ -24,7 +24,8 @@ from ductor.model.json import JSON
 from ductor.ports import Clock, Delete, Expect, Ids, Item, Op, Put, SecretLostError, Secrets, Table
 
 MAX_CONNECTIONS: Final = 500
-MAX_SECRET: Final = 16_384
+MAX_SECRET: Final = 4_000
+"""Longest secret in bytes; AWS keeps 4 KB in a free parameter."""
 _SLUG: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECRET_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
@@ -218,8 +219,13 @@ def _check_secrets(connector: Connector, given: Mapping[str, str | None], kept: 
         if not known:
             names = ", ".join(sorted(connector.secrets))
             raise invalid("FIELD_UNKNOWN", f"this type has the secrets {names or 'none'}", field)
-        if text is not None and not MIN_SECRET <= len(text) <= MAX_SECRET:
-            raise invalid("FIELD_INVALID", f"a secret has {MIN_SECRET} to {MAX_SECRET} characters", field)
+        if text is not None and not (len(text) >= MIN_SECRET and _bytes(text) <= MAX_SECRET):
+            message = f"a secret has at least {MIN_SECRET} characters and at most {MAX_SECRET} bytes"
+            raise invalid("FIELD_INVALID", message, field)
     for name, declared in connector.secrets.items():
         if declared.required and given.get(name) is None and (name not in kept):
             raise invalid("FIELD_REQUIRED", declared.description or "this type needs it", f"secrets.{name}")
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

@@ -34,6 +34,8 @@ from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.dispatch import Dispatcher
 from ductor.app.engine_loop import EngineLoop
+from ductor.app.event_rows import EventRows
+from ductor.app.events import Events
 from ductor.app.gate import Gate
 from ductor.app.keys import Keys
 from ductor.app.library import Library
@@ -44,6 +46,8 @@ from ductor.app.stalls import Stalls
 from ductor.app.sweeper import Sweeper
 from ductor.app.tenants import Tenants
 from ductor.app.trigger import Triggers
+from ductor.app.wait_commands import WaitCommands
+from ductor.app.waiters import Waiters
 from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.ports import QueueName, UnavailableError
 from ductor.steps.behaviours import BEHAVIOURS
@@ -166,7 +170,19 @@ class LocalApp:
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )
         self.runs = Runs(table=table, payloads=payloads, library=library, tenants=self.tenants)
-        dispatcher = Dispatcher(intents=intents, steps=steps, timers=timers, attempts=attempts, clock=clock, ids=ids)
+        waiters, event_rows = Waiters(table, payloads), EventRows(table, clock)
+        self.events = Events(
+            waiters=waiters, rows=event_rows, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
+        )
+        dispatcher = Dispatcher(
+            intents=intents,
+            steps=steps,
+            timers=timers,
+            attempts=attempts,
+            clock=clock,
+            ids=ids,
+            handlers=WaitCommands(waiters, event_rows, clock).handlers(),
+        )
         committer = Committer(
             table=table,
             payloads=payloads,
@@ -235,6 +251,7 @@ class LocalApp:
             triggers=self.triggers,
             controls=self.controls,
             decisions=self.decisions,
+            events=self.events,
             runs=self.runs,
             admin=self.admin,
             clock=self._clock,

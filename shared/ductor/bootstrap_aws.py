@@ -120,7 +120,10 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.app.attempts import Attempts
     from ductor.app.coordinator import Coordinator
     from ductor.app.dispatch import Dispatcher
+    from ductor.app.event_rows import EventRows
     from ductor.app.stalls import Stalls
+    from ductor.app.wait_commands import WaitCommands
+    from ductor.app.waiters import Waiters
     from ductor.lambdas.intents import IntentBatches
     from ductor.lambdas.poison import Poison
     from ductor.lambdas.telling import TellingCommitter
@@ -135,6 +138,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         attempts=Attempts(of.table),
         clock=of.clock,
         ids=of.ids,
+        handlers=WaitCommands(Waiters(of.table, of.payloads), EventRows(of.table, of.clock), of.clock).handlers(),
     )
     committer = TellingCommitter(
         table=of.table,
@@ -225,11 +229,14 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.control import Controls
     from ductor.app.decisions import Decisions
     from ductor.app.definitions import Definitions
+    from ductor.app.event_rows import EventRows
+    from ductor.app.events import Events
     from ductor.app.gate import Gate
     from ductor.app.keys import Keys
     from ductor.app.runs import Runs
     from ductor.app.tenants import Tenants
     from ductor.app.trigger import Triggers
+    from ductor.app.waiters import Waiters
 
     of = made or parts()
     Telemetry("api")
@@ -258,6 +265,15 @@ def api(made: Parts | None = None) -> Handler:
             unit=of.unit,
             clock=of.clock,
             ids=of.ids,
+        ),
+        events=Events(
+            waiters=Waiters(of.table, of.payloads),
+            rows=EventRows(of.table, of.clock),
+            intents=of.intents,
+            unit=of.unit,
+            clock=of.clock,
+            ids=of.ids,
+            faults=of.faults,
         ),
         runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants),
         admin=Administration(

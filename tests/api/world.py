@@ -48,6 +48,7 @@ class ApiWorld(World):
                 triggers=self.triggers,
                 controls=self.controls,
                 decisions=self.decisions,
+                events=self.events,
                 runs=self.runs,
                 admin=self.admin,
                 clock=self.clock,

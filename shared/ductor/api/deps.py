@@ -9,6 +9,7 @@ from ductor.app.administration import Administration
 from ductor.app.control import Controls
 from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
+from ductor.app.events import Events
 from ductor.app.keys import Keys
 from ductor.app.runs import Runs
 from ductor.app.trigger import Triggers
@@ -25,6 +26,7 @@ class ApiDeps:
     triggers: Triggers
     controls: Controls
     decisions: Decisions
+    events: Events
     runs: Runs
     admin: Administration
     clock: Clock

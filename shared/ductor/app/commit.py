@@ -146,8 +146,8 @@ class Committer:
         for stored in result.stores:
             self._payloads.put(run_id, stored)
         for waiter in result.registrations:
-            row = {"run_id": run_id, "node": waiter.node, "generation": waiter.generation, "wait": waiter.body}
-            self._table.write((Put(Item(pk=waiter.pk, sk=waiter.sk, body=encode(row)), Expect.ABSENT),))
+            row = Item(pk=waiter.pk or run_pk(run_id), sk=waiter.sk, body=encode(waiter.body))
+            self._table.write((Put(row, Expect.ABSENT),))
         if last.transitions:
             self._table.write((Put(history_item(run_id, version, last)),))
         self._faults.at("coordinator.before_commit")

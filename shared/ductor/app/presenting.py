@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
+
+import msgspec
 
 from ductor.app.views import ErrorView, WaitingOn
 from ductor.expressions.redaction import redact
@@ -13,6 +15,7 @@ from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.payload import ROW_BYTES, Inline, Payload
 from ductor.model.run import NodeState
+from ductor.model.waiting import EventWait
 from ductor.steps import approval
 
 Load = Callable[[Payload], JSON]
@@ -92,11 +95,29 @@ def waiting_on(ref: str, step: Step | None, node: NodeState) -> WaitingOn | None
     if node.status is not NodeStatus.WAITING:
         return None
     kind = _WAITS.get(step.type, "timer") if step else "timer"
-    return WaitingOn(kind=kind, detail=_detail(ref, step), since=node.entered_at, deadline_at=node.deadline or None)
+    return WaitingOn(
+        kind=kind, detail=_detail(ref, step, node), since=node.entered_at, deadline_at=node.deadline or None
+    )
 
 
-def _detail(ref: str, step: Step | None) -> str:
+def _detail(ref: str, step: Step | None, node: NodeState) -> str:
     """What the wait is for, in words."""
     if step is not None and step.type is StepType.APPROVAL:
         return f"step {ref}: a decision by {approval.parse_args(step.args).audience.describe()}"
+    if step is not None and step.type in _EVENTS and isinstance(node.input, Inline):
+        pause = msgspec.convert(node.input.value, EventWait)
+        return f"step {ref}: {', '.join(_missing(step, pause))}"
     return f"step {ref}"
+
+
+_EVENTS: Final = frozenset({StepType.WAIT_EVENT, StepType.EVENT_SET})
+
+
+def _missing(step: Step, pause: EventWait) -> Iterator[str]:
+    """The events that the pause still waits for. A correlation key is an address, shown unless values are omitted."""
+    for place, one in enumerate(pause.on):
+        left = one.count - (len(pause.collected[place]) if pause.collected else 0)
+        if left > 0:
+            times = f"{left} of " if left > 1 else ""
+            key = "" if step.redaction_policy is RedactionPolicy.OMIT else f" for {one.correlation_key}"
+            yield f"{times}event {one.event_name}{key}"

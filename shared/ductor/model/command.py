@@ -41,14 +41,42 @@ class Nudge(msgspec.Struct, frozen=True, omit_defaults=True, tag="nudge"):
     """Work is left over from a bounded tick: send the run an intent to go on with it."""
 
 
-Command = StartAttempt | RevokeAttempt | CheckAttempt | ArmWake | Nudge
-
-
-class RegisterWaiter(msgspec.Struct, frozen=True, omit_defaults=True, tag="waiter"):
-    """Make a waiting node findable by what it waits for: row `sk` of partition `pk`, written before the commit."""
+class ScanLookback(msgspec.Struct, frozen=True, omit_defaults=True, tag="lookback"):
+    """Look for events that were published before the node began to wait for them."""
 
     node: str
     generation: int
+
+
+class CheckWaiter(msgspec.Struct, frozen=True, omit_defaults=True, tag="check_waiter"):
+    """Read the waiter rows of a node that waits for events: tell it of those that it was not told of."""
+
+    node: str
+    generation: int
+    scan: bool = False
+
+
+class CloseWaiter(msgspec.Struct, frozen=True, omit_defaults=True, tag="close_waiter"):
+    """Close the waiter rows of a node, so that no event matches it any more.
+
+    `answer`: the node still waits and wants to be told whether an event was faster. Otherwise it has ended, and what
+    was kept for the wait is removed.
+    """
+
+    node: str
+    generation: int
+    answer: bool = False
+
+
+Command = StartAttempt | RevokeAttempt | CheckAttempt | ArmWake | Nudge | ScanLookback | CheckWaiter | CloseWaiter
+
+
+class RegisterWaiter(msgspec.Struct, frozen=True, omit_defaults=True, tag="waiter"):
+    """Make a waiting node findable by what it waits for: row `sk` of partition `pk`, written before the commit.
+
+    An empty `pk` is the run's own partition. A row that is there already is left as it is.
+    """
+
     pk: str
     sk: str
     body: JSON = None

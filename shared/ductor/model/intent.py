@@ -30,6 +30,7 @@ class IntentKind(StrEnum):
     RESOLVE = "resolve"
     SIGNAL = "signal"
     EVENT_MATCHED = "event_matched"
+    WAIT_CLOSED = "wait_closed"
     CHILD_FINISHED = "child_finished"
     PARENT_CLOSED = "parent_closed"
     DIGEST_ARRIVAL = "digest_arrival"
@@ -71,6 +72,7 @@ DECISION_KINDS = frozenset({IntentKind.APPROVE, IntentKind.REJECT, IntentKind.RE
 NODE_KINDS = frozenset(
     {
         IntentKind.EVENT_MATCHED,
+        IntentKind.WAIT_CLOSED,
         IntentKind.CHILD_FINISHED,
         IntentKind.DIGEST_ARRIVAL,
         IntentKind.DIGEST_CLOSED,

@@ -10,11 +10,13 @@ from ductor.model.enums import StepType
 from ductor.steps.action import ActionBehaviour
 from ductor.steps.approval import ApprovalBehaviour
 from ductor.steps.condition import ConditionBehaviour
+from ductor.steps.event_set import EventSetBehaviour
 from ductor.steps.gather import GatherBehaviour
 from ductor.steps.race import RaceBehaviour
 from ductor.steps.scatter import ScatterBehaviour
 from ductor.steps.shaping import DataflowBehaviour
 from ductor.steps.wait import WaitBehaviour
+from ductor.steps.wait_event import WaitEventBehaviour
 
 BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.ACTION: ActionBehaviour(),
@@ -25,4 +27,6 @@ BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.SCATTER: ScatterBehaviour(),
     StepType.GATHER: GatherBehaviour(),
     StepType.RACE: RaceBehaviour(),
+    StepType.WAIT_EVENT: WaitEventBehaviour(),
+    StepType.EVENT_SET: EventSetBehaviour(),
 }

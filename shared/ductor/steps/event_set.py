@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
 import msgspec
 
+from ductor.engine.context import NodeContext
+from ductor.engine.outcome import complete, fail
+from ductor.expressions import compile_cel, compile_template
 from ductor.model.definition import Step
-from ductor.model.errors import Violation
-from ductor.model.json import JSON
+from ductor.model.errors import StepError, Violation
+from ductor.model.intent import Intent
+from ductor.model.json import JSON, encode
+from ductor.model.payload import MAX_OUTPUT_BYTES
+from ductor.model.transition import Transition
+from ductor.model.waiting import EventWait
 from ductor.steps import reading
+from ductor.steps.event_waiting import EventWaiting, OnTimeout, Plan, Wanted, changed
 from ductor.steps.spec import EVENT_EDGES, Expression, ExpressionKind, Scope, arg, fault, read_args, templates
-from ductor.steps.wait_event import ON_EVENT, EventName, Milliseconds, OnTimeout
+from ductor.steps.wait_event import ON_EVENT, EventName, Lookback, Milliseconds, event_view
 
 EDGES: Final = EVENT_EDGES
 CODE: Final = "EVENT_SET_SPEC_INVALID"
@@ -35,7 +43,7 @@ class Args(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     correlation_key: str = ""
     timeout_ms: Milliseconds = 0
     on_timeout: OnTimeout | None = None
-    lookback_ms: Milliseconds = 0
+    lookback_ms: Lookback = 0
 
 
 def parse_args(args: JSON) -> Args:
@@ -72,3 +80,44 @@ def expressions(step: Step) -> Iterator[Expression]:
             yield Expression(f"{at}.correlation_key", item["correlation_key"], ExpressionKind.TEMPLATE)
         if isinstance(item.get("condition"), str) and item["condition"]:
             yield Expression(f"{at}.condition", item["condition"], ExpressionKind.CONDITION, ON_EVENT)
+
+
+class EventSetBehaviour(EventWaiting):
+    """Collects events until every requirement has its count. What comes beyond a count is ignored."""
+
+    exclusive = False
+
+    def compile(self, step: Step) -> Plan:
+        args = parse_args(step.args)
+        return Plan(
+            tuple(_wanted(args, requirement) for requirement in args.requirements),
+            args.timeout_ms,
+            args.on_timeout,
+            args.lookback_ms,
+        )
+
+    def matched(self, ctx: NodeContext, pause: EventWait, intent: Intent) -> Iterable[Transition]:
+        place: int = intent.body["place"]
+        collected = list(pause.collected) or [()] * len(pause.on)
+        known = {event["event_id"] for event in collected[place]}
+        if intent.body["event_id"] in known or len(collected[place]) >= pause.on[place].count:
+            return ()
+        collected[place] = (*collected[place], event_view(ctx, pause, intent))
+        events = {one.name: list(found) for one, found in zip(pause.on, collected, strict=True)}
+        if len(encode(events)) > MAX_OUTPUT_BYTES:
+            message = f"the events of the set are over {MAX_OUTPUT_BYTES} bytes; publish references instead"
+            return fail(ctx, StepError("OUTPUT_TOO_LARGE", message, retryable=False))
+        if all(len(found) == one.count for one, found in zip(pause.on, collected, strict=True)):
+            return complete(ctx, ctx.tick.keep({"events": events}))
+        more = msgspec.structs.replace(pause, collected=tuple(collected))
+        return (changed(ctx, more, ctx.entry.deadline),)
+
+
+def _wanted(args: Args, requirement: Requirement) -> Wanted:
+    return Wanted(
+        event_name=requirement.event_name,
+        key=compile_template(requirement.correlation_key or args.correlation_key),
+        condition=compile_cel(requirement.condition) if requirement.condition else None,
+        name=requirement.name,
+        count=requirement.count,
+    )

@@ -55,6 +55,7 @@ _SPECS: Final = (
         wait_event.parse_args,
         wait_event.validate,
         wait_event.expressions,
+        executable=True,
     ),
     StepSpec(
         StepType.EVENT_SET,
@@ -63,6 +64,7 @@ _SPECS: Final = (
         event_set.parse_args,
         event_set.validate,
         event_set.expressions,
+        executable=True,
     ),
     StepSpec(StepType.DIGEST, digest.EDGES, digest.Args, digest.parse_args, digest.validate, digest.expressions),
     StepSpec(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
 import msgspec
 
+from ductor.engine.context import NodeContext, rfc3339
+from ductor.engine.outcome import complete
+from ductor.expressions import compile_cel, compile_template
 from ductor.model.definition import Step
 from ductor.model.errors import Violation
+from ductor.model.intent import Intent
 from ductor.model.json import JSON
+from ductor.model.transition import Transition
+from ductor.model.waiting import EventWait
 from ductor.steps import reading
+from ductor.steps.event_waiting import EventWaiting, OnTimeout, Plan, Wanted
 from ductor.steps.spec import (
     EVENT_EDGES,
     MAX_TIMEOUT_MS,
@@ -28,19 +35,14 @@ ON_EVENT: Final = frozenset({"EVENT"})
 
 EventName = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_TIMEOUT_MS)]
-
-
-class OnTimeout(reading.Word):
-    """What a passed deadline does."""
-
-    FAIL = "fail"
-    SKIP = "skip"
+Lookback = Annotated[int, msgspec.Meta(ge=0, le=86_400_000)]
 
 
 class Args(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`correlation_key` is a template; `condition` (CEL on EVENT) rejects events that match otherwise.
 
-    `timeout_ms` 0 = waits without end. `lookback_ms`: an event published up to so long before also counts.
+    `timeout_ms` 0 = waits without end. `lookback_ms`, at most a day: an event published up to so long before also
+    counts. Output: `{"event_name", "correlation_key", "event_id", "payload", "received_at"}`.
     """
 
     event_name: EventName
@@ -48,7 +50,7 @@ class Args(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     condition: str = ""
     timeout_ms: Milliseconds = 0
     on_timeout: OnTimeout | None = None
-    lookback_ms: Milliseconds = 0
+    lookback_ms: Lookback = 0
 
 
 def parse_args(args: JSON) -> Args:
@@ -67,3 +69,28 @@ def validate(step: Step, scope: Scope) -> Iterator[Violation]:
 def expressions(step: Step) -> Iterator[Expression]:
     yield from templates(step, "correlation_key")
     yield from conditions(step, ON_EVENT, "condition")
+
+
+class WaitEventBehaviour(EventWaiting):
+    """One event ends the pause: the first that claims its row."""
+
+    def compile(self, step: Step) -> Plan:
+        args = parse_args(step.args)
+        condition = compile_cel(args.condition) if args.condition else None
+        wanted = Wanted(args.event_name, compile_template(args.correlation_key), condition)
+        return Plan((wanted,), args.timeout_ms, args.on_timeout, args.lookback_ms)
+
+    def matched(self, ctx: NodeContext, pause: EventWait, intent: Intent) -> Iterable[Transition]:
+        return complete(ctx, ctx.tick.keep(event_view(ctx, pause, intent)))
+
+
+def event_view(ctx: NodeContext, pause: EventWait, intent: Intent) -> dict[str, JSON]:
+    """An event that the intent tells of, as a step's output shows it."""
+    one = pause.on[intent.body["place"]]
+    return {
+        "event_name": one.event_name,
+        "correlation_key": one.correlation_key,
+        "event_id": intent.body["event_id"],
+        "payload": ctx.tick.value(intent.output),
+        "received_at": rfc3339(intent.body["received_at"]),
+    }

@@ -18,7 +18,7 @@ from ductor.model.transition import Transition
 _S: Final = NodeStatus
 _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.NodeScheduled: frozenset({_S.PENDING, _S.RETRYING}),
-    tr.NodeParked: frozenset({_S.PENDING}),
+    tr.NodeParked: frozenset({_S.PENDING, _S.WAITING}),
     tr.NodeRetrying: frozenset({_S.SCHEDULED}),
     tr.NodeCompleted: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING}),
     tr.NodeFailed: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING}),
@@ -65,7 +65,8 @@ class Oracle:
 
     def _step(self, transition: Transition, at: int) -> None:
         self.faults += [
-            f"transition {self.state.seq + 1}, {type(transition).__name__}: {fault}" for fault in self._judge(transition)
+            f"transition {self.state.seq + 1}, {type(transition).__name__}: {fault}"
+            for fault in self._judge(transition)
         ]
         evolve(self.graph, self.state, transition, at)
         self._follow(transition)
@@ -98,7 +99,14 @@ class Oracle:
                 yield f"attempt {transition.attempt} of {ref} follows {before}"
             yield from self._judge_generation(ref, transition.generation)
         if isinstance(transition, tr.NodeParked):
+            yield from self._judge_parked(transition, ref, status)
+
+    def _judge_parked(self, transition: tr.NodeParked, ref: str, status: NodeStatus) -> Iterator[str]:
+        """A node that waits already goes on with the same wait."""
+        if status is not _S.WAITING:
             yield from self._judge_generation(ref, transition.generation)
+        elif transition.generation != self._generations.get(ref, 0):
+            yield f"{ref} waits as generation {transition.generation}, not as it did"
 
     def _judge_generation(self, ref: str, generation: int) -> Iterator[str]:
         if generation <= self._generations.get(ref, 0):

@@ -21,6 +21,8 @@ from ductor.app.control import Controls
 from ductor.app.coordinator import Coordinator
 from ductor.app.decisions import Decisions, Verdict
 from ductor.app.dispatch import Dispatcher
+from ductor.app.event_rows import EventRows
+from ductor.app.events import Events
 from ductor.app.headers import HEAD, is_stalled, read_header, run_pk
 from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
@@ -29,6 +31,8 @@ from ductor.app.payloads import PayloadStore
 from ductor.app.stalls import Stalls
 from ductor.app.sweeper import Sweeper
 from ductor.app.trigger import Triggers
+from ductor.app.wait_commands import WaitCommands
+from ductor.app.waiters import Waiters
 from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.engine.behaviour import Behaviour
 from ductor.engine.context import NodeContext
@@ -116,6 +120,15 @@ class World:
             library=Library(self.table),
         )
         self.controls = Controls(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
+        self.events = Events(
+            waiters=Waiters(self._table, PayloadStore(self._table, self._blobs)),
+            rows=EventRows(self._table, self.clock),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+            faults=self.chaos,
+        )
         self.decisions = Decisions(
             table=self._table,
             payloads=PayloadStore(self._table, self._blobs),
@@ -136,6 +149,7 @@ class World:
         return CoordinatorActor(name, self._intents, lambda: self._coordinator(clock, cached))
 
     def _coordinator(self, clock: SkewedClock, cached_runs: int) -> Coordinator:
+        waiters = Waiters(self._table, PayloadStore(self._table, self._blobs))
         dispatcher = Dispatcher(
             intents=self._intents,
             steps=self._steps,
@@ -143,6 +157,7 @@ class World:
             attempts=Attempts(self._table),
             clock=clock,
             ids=self.ids,
+            handlers=WaitCommands(waiters, EventRows(self._table, clock), clock).handlers(),
         )
         committer = Committer(
             table=self._table,

@@ -17,12 +17,16 @@ from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
+from ductor.app.event_rows import EventRows
+from ductor.app.events import Events
 from ductor.app.keys import Keys
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.tenants import Tenants
 from ductor.app.trigger import Triggers
+from ductor.app.waiters import Waiters
+from ductor.bootstrap import NoFaults
 from ductor.model.intent import Intent
 from ductor.model.run import RunState
 from ductor.ports import Blobs, Clock, Ids, Put, Queue, QueueName, Table, Unit
@@ -129,6 +133,15 @@ class World:
             unit=unit or NullUnit(),
             clock=self.clock,
             ids=self.ids,
+        )
+        self.events = Events(
+            waiters=Waiters(self.table, self.payloads),
+            rows=EventRows(self.table, self.clock),
+            intents=self.intents,
+            unit=unit or NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+            faults=NoFaults(),
         )
         self.runs = Runs(table=self.table, payloads=self.payloads, library=self.library, tenants=self.tenants)
         self.tenant = self.tenants.create("first").id

@@ -1,10 +1,10 @@
-"""What goes wrong in a simulated world: chances drawn from the seed, crashes planned by a test. Changes nothing itself."""
+"""What goes wrong in a simulated world: chances drawn from the seed, and crashes that a test plans."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -83,9 +83,7 @@ PROFILES: Final[dict[str, Profile]] = {
     for profile in (
         Profile(name="calm", operators=0.0, cached_runs=(0,)),
         Profile(name="storm", worst=_STORM),
-        Profile(
-            name="alone", worst=msgspec.structs.replace(_STORM, lost_timer=0.0, lost_start=0.0), sweeper=False
-        ),
+        Profile(name="alone", worst=msgspec.structs.replace(_STORM, lost_timer=0.0, lost_start=0.0), sweeper=False),
         Profile(name="tight", worst=_STORM, starts_per_tick=1, header_bytes=2_000),
         Profile(name="stalls", worst=msgspec.structs.replace(_STORM, fault=1.0)),
     )
@@ -96,7 +94,7 @@ bounds. `stalls`: the engine itself fails now and then."""
 
 def draw(profile: Profile, rng: random.Random) -> Chances:
     """The faults of one world: each kind is off, mild or at its worst."""
-    values = {
+    values: dict[str, Any] = {
         name: worst * rng.choice((0.0, 0.0, 0.3, 1.0)) if isinstance(worst, float) else int(worst * rng.random())
         for name, worst in msgspec.structs.asdict(profile.worst).items()
     }

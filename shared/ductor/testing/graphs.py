@@ -8,8 +8,12 @@ from typing import Any, Final
 from ductor.model.definition import Definition, Edge, Retry, Step
 from ductor.model.enums import EdgeType, Join, OnError, StepType
 from ductor.testing import doubles
+from ductor.testing.nests import random_nest
 
 MAX_STEPS: Final = 8
+NESTS: Final = 0.25
+"""The share of definitions that are nests of scatters and races."""
+
 BIG_BYTES: Final = (300, 5_000, 9_000, 40_000)
 
 _EDGES: Final = {
@@ -31,7 +35,9 @@ _ERRING: Final = ("TRIGGER.payload.nope == 1", "TRIGGER.payload.n")
 
 
 def random_definition(rng: random.Random, number: int) -> Definition:
-    """A definition that the engine can compile: edges only from earlier to later steps, of types that the source has."""
+    """A definition that compiles: edges lead from earlier to later steps and are of types that the source has."""
+    if rng.random() < NESTS:
+        return random_nest(rng, number)
     count = rng.randint(2, MAX_STEPS)
     refs = [chr(ord("a") + index) for index in range(count)]
     steps = tuple(_step(rng, refs[:index], ref) for index, ref in enumerate(refs))

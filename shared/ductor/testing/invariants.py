@@ -10,11 +10,12 @@ import msgspec
 from ductor.app.attempts import MAX_DELIVERIES
 from ductor.app.headers import HISTORY_PREFIX, STALL, request_sk, run_pk
 from ductor.engine.fold import fold
+from ductor.engine.scopes import item_path
 from ductor.model import transition as tr
 from ductor.model.attempt import Attempt
 from ductor.model.enums import NodeStatus, RunStatus, StepType
-from ductor.model.run import HistoryRow, LastTick, RunState
-from ductor.testing.oracle import Oracle, asks_people, faults_of
+from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
+from ductor.testing.oracle import Oracle, asks_people, faults_of, unwatched_of
 from ductor.testing.world import World
 
 _rows = msgspec.json.Decoder(HistoryRow)
@@ -34,7 +35,7 @@ def _of_run(world: World, run_id: str, final: bool) -> Iterator[str]:
     oracle = Oracle(world.graph(run_id), state.origin)
     oracle.replay(rows)
     yield from oracle.faults
-    yield from faults_of(state, asks_people(oracle.graph))
+    yield from faults_of(state, unwatched_of(oracle.graph))
     if not oracle.faults:
         yield from _unfolded(world, state, rows)
     attempts = {(row.task.node, row.task.attempt): row for row in world.attempts(run_id)}
@@ -89,8 +90,8 @@ def _effects(world: World, run_id: str, attempts: dict[tuple[str, int], Attempt]
 
 def _outputs(world: World, state: RunState) -> Iterator[str]:
     """What a completed action step shows was returned by an execution of that very attempt."""
-    for ref, entry in state.root.nodes.items():
-        step = world.graph(state.run_id).by_ref[ref].step
+    for ref, entry in _nodes(state):
+        step = world.graph(state.run_id).by_ref[ref.partition("@")[0]].step
         if entry.status is not NodeStatus.COMPLETED or step.type is not StepType.ACTION or entry.error is not None:
             continue
         returned = [
@@ -118,7 +119,7 @@ def _waits(world: World, state: RunState) -> Iterator[str]:
     if state.status.terminal or state.status is RunStatus.PAUSED or world.stalled(state.run_id):
         return
     people = asks_people(world.graph(state.run_id))
-    asked = any(ref in people and entry.status is NodeStatus.WAITING for ref, entry in state.root.nodes.items())
+    asked = any(ref.partition("@")[0] in people and entry.status is NodeStatus.WAITING for ref, entry in _nodes(state))
     if not state.wake_at and not asked:
         yield f"is {state.status.value} and waits for nothing"
 
@@ -131,10 +132,11 @@ def _drained(
     if not state.status.terminal or ended_at is None:
         return
     if state.status is not RunStatus.TERMINATED:
+        lost = {getattr(each, "node", "") for row in rows for each in row.transitions if _gave_up(each)}
         late = [
             (claim.node, claim.attempt)
             for claim in world.ledger.claims
-            if claim.run_id == state.run_id and claim.number > ended_at
+            if claim.run_id == state.run_id and claim.number > ended_at and claim.node not in lost
         ]
         if late:
             yield f"attempts {late} were claimed after the run had ended"
@@ -142,10 +144,27 @@ def _drained(
     if left:
         yield f"attempts {left} are still open"
     unknown = [
-        key for key in attempts if not any(_scheduled(transition, key) for row in rows for transition in row.transitions)
+        key
+        for key in attempts
+        if not any(_scheduled(transition, key) for row in rows for transition in row.transitions)
     ]
     if unknown:
         yield f"attempts {unknown} were never scheduled"
+
+
+def _gave_up(transition: tr.Transition) -> bool:
+    """A loser's attempt: nobody waits until it has stopped."""
+    return isinstance(transition, tr.NodeCancelled) and transition.live
+
+
+def _nodes(state: RunState) -> Iterator[tuple[str, NodeState]]:
+    """Every node of the run, those of items too, by id."""
+    yield from state.root.nodes.items()
+    for page in state.loaded.values():
+        outer = page.scatter.partition("@")[2]
+        for index, item in enumerate(page.items, page.first):
+            for ref, entry in item.nodes.items():
+                yield f"{ref}@{item_path(outer, index)}", entry
 
 
 def _scheduled(transition: tr.Transition, key: tuple[str, int]) -> bool:

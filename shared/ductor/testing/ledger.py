@@ -1,4 +1,4 @@
-"""What an onlooker of a simulated world saw: effects, claims, commits, requests, and a trace to read. Judges nothing."""
+"""What an onlooker of a simulated world saw: effects, claims, ends, requests, and a trace to read. Judges nothing."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ from typing import Final
 
 from ductor.engine.evolve import evolve
 from ductor.engine.graph import Graph
+from ductor.engine.scopes import find
 from ductor.model import transition as tr
 from ductor.model.enums import Join, NodeStatus, RunStatus, StepType
-from ductor.model.run import HistoryRow, Origin, RunState
+from ductor.model.run import HistoryRow, Origin, RunState, TreeState
 from ductor.model.transition import Transition
 
 _S: Final = NodeStatus
@@ -25,6 +26,13 @@ _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.NodeSkipped: frozenset({_S.PENDING, _S.WAITING}),
     tr.NodeCancelled: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
     tr.NodeChecked: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
+    tr.ScatterOpened: frozenset({_S.PENDING}),
+    tr.ScatterReopened: frozenset({_S.PENDING}),
+    tr.PageOpened: frozenset({_S.WAITING}),
+    tr.ItemsStarted: frozenset({_S.WAITING}),
+    tr.ItemEnded: frozenset({_S.WAITING}),
+    tr.PageClosed: frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.WAITING}),
+    tr.GatherCollected: frozenset({_S.PENDING, _S.WAITING}),
 }
 _STARTS: Final = (tr.NodeScheduled, tr.NodeParked, tr.NodeSkipped)
 _LIVE: Final = frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.RUNNING, _S.PAUSED})
@@ -41,7 +49,9 @@ class Oracle:
         self._incoming: dict[str, list[tuple[str, int]]] = {node.ref: [] for node in graph.nodes}
         for node in graph.nodes:
             for edge in node.out:
-                self._incoming[graph.nodes[edge.target].ref].append((node.ref, edge.index))
+                if graph.nodes[edge.target].region == node.region:
+                    self._incoming[graph.nodes[edge.target].ref].append((node.ref, edge.index))
+        self._entered = {graph.nodes[edge.target].ref for node in graph.nodes for edge in node.entries}
         self._taken: dict[str, tuple[int, ...]] = {}
         self._resolved: set[str] = set()
         self._generations: dict[str, int] = {}
@@ -59,7 +69,7 @@ class Oracle:
             for transition in row.transitions:
                 self._step(transition, row.at)
             self.state.version = row.version
-            told = faults_of(self.state, asks_people(self.graph))
+            told = faults_of(self.state, unwatched_of(self.graph))
             self.faults += [f"after transition {self.state.seq}: {fault}" for fault in told]
         return self.state
 
@@ -73,7 +83,9 @@ class Oracle:
 
     def _judge(self, transition: Transition) -> Iterator[str]:
         state = self.state
-        if state.status.terminal and not isinstance(transition, tr.OperatorAudited | tr.RunRedriven):
+        closes = isinstance(transition, tr.PageClosed) or "@" in getattr(transition, "node", "")
+        closing = state.status is RunStatus.TERMINATED and closes
+        if state.status.terminal and not closing and not isinstance(transition, tr.OperatorAudited | tr.RunRedriven):
             yield f"the run has ended as {state.status.value}"
         if isinstance(transition, tr.RunStarted) and state.started_at:
             yield "the run had started"
@@ -84,10 +96,15 @@ class Oracle:
             yield from self._judge_node(transition, node)
 
     def _judge_node(self, transition: Transition, ref: str) -> Iterator[str]:
-        entry = self.state.root.nodes.get(ref)
+        place = find(self.graph, self.state, ref)
+        entry = place.entry if place else None
         status = entry.status if entry else _S.PENDING
-        if status not in _FROM[type(transition)]:
+        lost = isinstance(transition, tr.NodeCancelled) and transition.final and status is _S.PENDING
+        if status not in _FROM[type(transition)] and not lost:
             yield f"{ref} was {status.value}"
+        if place is None:
+            yield f"{ref} has no place"
+            return
         starting = isinstance(transition, _STARTS) or (
             status is _S.PENDING and isinstance(transition, tr.NodeCompleted | tr.NodeFailed)
         )
@@ -118,11 +135,17 @@ class Oracle:
             yield f"{ref} starts in a run that is {self.state.status.value}, ending: {self.state.ending}"
         if status is not _S.PENDING:
             return
-        incoming = self._incoming[ref]
+        place = find(self.graph, self.state, ref)
+        if place is None or place.node.needs or place.node.ref in self._entered:
+            return
+        if not place.open:
+            yield f"{ref} starts in a scope that is closed"
+        at = f"@{place.path}" if place.path else ""
+        incoming = [(f"{source}{at}", index) for source, index in self._incoming[place.node.ref]]
         if any(source not in self._resolved for source, _ in incoming):
             yield f"{ref} is decided before its incoming edges are"
         taken = sum(index in self._taken.get(source, ()) for source, index in incoming)
-        node = self.graph.by_ref[ref]
+        node = place.node
         joined = not incoming or (taken == len(incoming) if node.step.join is Join.ALL else taken > 0)
         skipped = isinstance(transition, tr.NodeSkipped)
         if not joined and not skipped:
@@ -131,10 +154,9 @@ class Oracle:
             yield f"{ref} is skipped although {taken} of {len(incoming)} edges are taken"
 
     def _follow(self, transition: Transition) -> None:
-        if isinstance(transition, tr.NodeCompleted) or (isinstance(transition, tr.NodeFailed) and transition.handled):
-            self._resolved.add(transition.node)
-            self._taken[transition.node] = transition.taken
-        elif isinstance(transition, tr.NodeSkipped):
+        if isinstance(transition, tr.NodeFailed) and not transition.handled:
+            return
+        if isinstance(transition, tr.NodeFailed | tr.NodeCompleted | tr.NodeSkipped):
             self._resolved.add(transition.node)
             self._taken[transition.node] = transition.taken
 
@@ -142,6 +164,12 @@ class Oracle:
 def asks_people(graph: Graph) -> frozenset[str]:
     """The steps that may wait without end and unwatched: for a person there is no other side to look at."""
     return frozenset(node.ref for node in graph.nodes if node.step.type is StepType.APPROVAL)
+
+
+def unwatched_of(graph: Graph) -> frozenset[str]:
+    """The steps that need no deadline and no check: those that ask people, and those that wait for their own items."""
+    inside = (StepType.SCATTER, StepType.GATHER)
+    return asks_people(graph) | {node.ref for node in graph.nodes if node.step.type in inside}
 
 
 def faults_of(state: RunState, unwatched: frozenset[str] = frozenset()) -> Iterator[str]:
@@ -167,13 +195,43 @@ def faults_of(state: RunState, unwatched: frozenset[str] = frozenset()) -> Itera
         if entry.status.ended and not entry.finished_at:
             yield f"{ref} is {entry.status.value} without an end time"
     yield from _unwatched(state, unwatched)
+    if state.tree is not None:
+        yield from _pages(state, state.tree)
+
+
+def _pages(state: RunState, tree: TreeState) -> Iterator[str]:
+    """The header's marks of the pages agree with the pages."""
+    items = [item for page in state.loaded.values() for item in page.items]
+    statuses = [entry.status for item in items for entry in item.nodes.values()]
+    counted = (statuses.count(_S.SCHEDULED), statuses.count(_S.WAITING) + statuses.count(_S.RETRYING))
+    if counted != (tree.attempts, tree.parked):
+        yield f"attempts, parked in pages are {(tree.attempts, tree.parked)}, counted {counted}"
+    ready = sorted(page.number for page in state.loaded.values() if page.ready)
+    if ready != sorted(tree.ready):
+        yield f"pages {ready} have ready steps, the header says {tree.ready}"
+    for page in state.loaded.values():
+        offsets = sorted(offset for offset, item in enumerate(page.items) if item.ready)
+        if offsets != sorted(page.ready):
+            yield f"items {offsets} of page {page.number} have ready steps, the page says {page.ready}"
+        deadline, check = tree.due.get(page.number, (0, 0))
+        for item in page.items:
+            for ref, entry in item.nodes.items():
+                if entry.check_at and not 0 < check <= entry.check_at:
+                    yield f"{ref} in page {page.number} is to be looked at before the page is"
+                if entry.deadline and not 0 < deadline <= entry.deadline:
+                    yield f"{ref} in page {page.number} is due before the page is"
+                if entry.status is _S.SCHEDULED and not entry.check_at:
+                    yield f"nobody looks after the attempt of {ref} in page {page.number}"
 
 
 def _unwatched(state: RunState, unwatched: frozenset[str]) -> Iterator[str]:
     """A wake-up must be armed for the first moment at which there will be something to do."""
     paused = state.status is RunStatus.PAUSED
+    due = state.tree.due.values() if state.tree else ()
     moments = [entry.check_at for entry in state.root.nodes.values() if entry.check_at]
+    moments += [check for _, check in due if check]
     if not paused and not state.ending:
+        moments += [deadline for deadline, _ in due if deadline]
         moments += [entry.deadline for entry in state.root.nodes.values() if entry.deadline]
         moments += [state.deadline] if state.deadline else []
     if moments and not 0 < state.wake_at <= min(moments):

@@ -27,6 +27,7 @@ from ductor.app.headers import HEAD, is_stalled, read_header, run_pk
 from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
 from ductor.app.loops import TimerLoop
+from ductor.app.pages import SCOPE_PREFIX
 from ductor.app.payloads import PayloadStore
 from ductor.app.stalls import Stalls
 from ductor.app.sweeper import Sweeper
@@ -42,7 +43,7 @@ from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, StepType
 from ductor.model.json import JSON
 from ductor.model.payload import Payload
-from ductor.model.run import RunState
+from ductor.model.run import PageState, RunState
 from ductor.model.transition import Transition
 from ductor.ports import Item, Put, QueueName
 from ductor.steps.behaviours import BEHAVIOURS
@@ -212,6 +213,10 @@ class World:
                 stack.enter_context(patch("ductor.engine.tick.STARTS_PER_TICK", self.profile.starts_per_tick))
             if self.profile.header_bytes:
                 stack.enter_context(patch("ductor.app.commit.MAX_HEADER_BYTES", self.profile.header_bytes))
+            stack.enter_context(patch("ductor.steps.scatter.ITEMS_PER_PAGE", 2))
+            stack.enter_context(patch("ductor.engine.tick.PAGES_PER_TICK", 2))
+            stack.enter_context(patch("ductor.engine.decide.PAGES_PER_TICK", 2))
+            stack.enter_context(patch("ductor.steps.gather.PAGES_PER_TICK", 2))
             yield
 
     def publish(self, definition: Definition) -> str:
@@ -259,6 +264,9 @@ class World:
         assert item is not None, f"no run {run_id}"
         state = read_header(item)
         state.version = item.version
+        if state.tree is not None:
+            rows = self.table.query(run_pk(run_id), prefix=SCOPE_PREFIX, limit=100_000).items
+            state.loaded = {page.number: page for page in (_page(row.body) for row in rows)}
         return state
 
     def graph(self, run_id: str) -> Graph:
@@ -311,6 +319,7 @@ class World:
 
 
 _DAMAGE: Final = b"?"
+_page = msgspec.json.Decoder(PageState).decode
 
 
 class Breakable:

@@ -33,22 +33,22 @@ class Access:
         return urlsplit(self.url).hostname in ("localhost", "127.0.0.1", "::1")
 
 
-def find(data: Path, environment: Mapping[str, str] | None = None) -> Access:
-    """The access from DUCTOR_API_KEY, DUCTOR_TENANT_ID and DUCTOR_API_URL, each missing one from `<data>/env`.
+def find(data: Path, environment: Mapping[str, str] | None = None, *, file: str = ENV_FILE) -> Access:
+    """The access from DUCTOR_API_KEY, DUCTOR_TENANT_ID and DUCTOR_API_URL, each missing one from `<data>/<file>`.
 
     A key from the environment is never sent with the file's tenant or address: they belong together. Raises Failure
     when no key is found or the address is not http(s).
     """
     given = os.environ if environment is None else environment
-    stored = {} if given.get(KEY) else read_env(data / ENV_FILE)
+    stored = {} if given.get(KEY) else read_env(data / file)
     values = {name: given.get(name) or stored.get(name, "") for name in (KEY, TENANT, URL)}
     tenant = values[TENANT] or given.get("DUCTOR_TENANT", "")
     missing = [name for name, value in ((KEY, values[KEY]), (TENANT, tenant)) if not value]
     if missing:
         raise Failure(
-            f"{' and '.join(missing)} not set, and {data / ENV_FILE} does not hold it",
+            f"{' and '.join(missing)} not set, and {data / file} does not hold it",
             code=Exit.USAGE,
-            hint=f"start a server with `ductor serve`, then: source {data / ENV_FILE} (or name its folder with --data)",
+            hint=f"start a server with `ductor serve`, then: source {data / file} (or name its folder with --data)",
         )
     url = (values[URL] or DEFAULT_URL).rstrip("/")
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:

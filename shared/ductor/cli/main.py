@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from ductor import __version__
+from ductor.cli.admin import admin
 from ductor.cli.failure import Exit, Failure
 from ductor.cli.options import DATA_HELP, Format, LogLevel
 
@@ -40,6 +41,7 @@ workflow = typer.Typer(name="workflow", help="Definitions: check files, publish 
 runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch.", no_args_is_help=True)
 app.add_typer(workflow)
 app.add_typer(runs)
+app.add_typer(admin)
 
 Data = Annotated[Path, typer.Option("--data", envvar="DUCTOR_DATA", help=DATA_HELP)]
 Shown = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from ductor.model.errors import Severity
 from ductor.model.json import JSON
+from ductor.schedules.cron import Cron, parse_cron
+from ductor.schedules.occurrences import local_times_skipped
 from ductor.steps.duration import FORMS, MAX_DURATION_MS, parse_duration
 from ductor.steps.wait import parse_instant
-from ductor.validation.cron import Cron, parse_cron
 from ductor.validation.found import Found
 
 MIN_RATE_MS: Final = 60_000
@@ -19,8 +18,6 @@ MIN_RATE_MS: Final = 60_000
 
 _CRON: Final = "SCHEDULE_CRON_INVALID"
 _YEAR: Final = 366
-_DAY: Final = timedelta(days=1)
-_MINUTE: Final = timedelta(minutes=1)
 
 
 def check_schedule(schedule: dict[str, JSON], now: int, found: Found) -> None:
@@ -29,7 +26,7 @@ def check_schedule(schedule: dict[str, JSON], now: int, found: Found) -> None:
     zone = _zone(schedule.get("timezone", "UTC"), found)
     _window(schedule, found)
     if isinstance(cron, Cron) and zone is not None:
-        gap = next(_gaps_hit(cron, zone, now), None)
+        gap = next(local_times_skipped(cron, zone, now, _YEAR), None)
         if gap is not None:
             message = (
                 f"{gap:%Y-%m-%d %H:%M} does not exist in {zone.key} (clocks go forward): that occurrence is skipped"
@@ -81,30 +78,3 @@ def _window(schedule: dict[str, JSON], found: Found) -> None:
             instants[name] = instant
     if len(instants) == 2 and instants["end_at"] <= instants["start_at"]:
         found.fault("schedule.end_at", "FIELD_INVALID", "must be after start_at")
-
-
-def _gaps_hit(cron: Cron, zone: ZoneInfo, now: int) -> Iterator[datetime]:
-    """Local minutes of the coming year that the cron wants and the zone's clocks jump over."""
-    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(max(now, 0), 250_000_000_000_000))
-    for day in range(_YEAR):
-        moment = start + day * _DAY
-        before, after = (instant.astimezone(zone).utcoffset() or timedelta() for instant in (moment, moment + _DAY))
-        if after > before:
-            yield from _missing(cron, zone, moment, after - before)
-
-
-def _missing(cron: Cron, zone: ZoneInfo, moment: datetime, jump: timedelta) -> Iterator[datetime]:
-    """Minutes of the gap between `moment` and a day later that the cron wants."""
-    low, high = 0, 24 * 60
-    offset = moment.astimezone(zone).utcoffset()
-    while high - low > 1:
-        middle = (low + high) // 2
-        if (moment + middle * _MINUTE).astimezone(zone).utcoffset() == offset:
-            low = middle
-        else:
-            high = middle
-    first = (moment + low * _MINUTE).astimezone(zone).replace(tzinfo=None, second=0, microsecond=0) + _MINUTE
-    for minute in range(int(jump / _MINUTE)):
-        local = first + minute * _MINUTE
-        if cron.fires_at(local):
-            yield local

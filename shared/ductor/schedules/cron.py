@@ -1,18 +1,25 @@
-"""Cron expressions with five fields: whether one is well formed and can ever fire. Computes no firing times."""
+"""Cron expressions with five fields: whether one is well formed, can ever fire, and fires in a minute of local time.
+
+Knows no time zone. With both day fields restricted either suffices (POSIX); `7` is Sunday; ranges may wrap.
+"""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
-from croniter import croniter
+from croniter import CroniterBadDateError, croniter
 
 _PART: Final = r"(?:\*|[0-9]{1,2}|[A-Za-z]{3})(?:-(?:[0-9]{1,2}|[A-Za-z]{3}))?(?:/[0-9]{1,2})?"
 _FIELD: Final = re.compile(rf"{_PART}(?:,{_PART})*", re.ASCII)
 _LONGEST_MONTH: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MAX_TEXT: Final = 500
 _NAMES: Final = ("minute", "hour", "day of month", "month", "day of week")
+_DAY, _WEEKDAY = 2, 4
+_CYCLE_YEARS: Final = 400
+"""After so many years the calendar repeats: what did not fire within them never fires."""
 
 
 class Cron:
@@ -20,6 +27,12 @@ class Cron:
 
     def __init__(self, fields: list[frozenset[int] | None]) -> None:
         self.minutes, self.hours, self.days, self.months, self.weekdays = fields
+        self._text = " ".join("*" if field is None else ",".join(map(str, sorted(field))) for field in fields)
+
+    @property
+    def hourly(self) -> bool:
+        """Whether every hour is allowed: such a schedule follows elapsed time when clocks change."""
+        return self.hours is None
 
     def ever_fires(self) -> bool:
         """Whether any calendar day fits; with both day fields restricted either suffices (POSIX)."""
@@ -36,7 +49,18 @@ class Cron:
         by_weekday = self.weekdays is not None and local.isoweekday() % 7 in self.weekdays
         return by_day or by_weekday or (self.days is None and self.weekdays is None)
 
+    def next_local(self, wall: datetime) -> datetime | None:
+        """The first minute after a naive local time; None when there is none before the year 9999."""
+        if not self.ever_fires():
+            return None
+        try:
+            found = croniter(self._text, wall, max_years_between_matches=_CYCLE_YEARS).get_next(datetime)
+        except (CroniterBadDateError, OverflowError, ValueError):
+            return None
+        return found if isinstance(found, datetime) else None
 
+
+@lru_cache(maxsize=512)
 def parse_cron(text: str) -> Cron | str:
     """The parsed expression, or what is wrong with it. Takes well under a millisecond whatever the text."""
     fields = text.split() if len(text) <= _MAX_TEXT else []
@@ -49,4 +73,12 @@ def parse_cron(text: str) -> Cron | str:
         expanded = croniter.expand(" ".join(fields))[0]
     except (ValueError, KeyError, IndexError) as error:
         return f"is no cron expression: {' '.join(str(error).split())[:200]}"
-    return Cron([None if "*" in values else frozenset(map(int, values)) for values in expanded])
+    return Cron(_days_together(fields, [None if "*" in values else frozenset(map(int, values)) for values in expanded]))
+
+
+def _days_together(fields: list[str], values: list[frozenset[int] | None]) -> list[frozenset[int] | None]:
+    """A day field that lists every day (`MON-SUN`) is restricted by name, and with 'either suffices' allows any day."""
+    for place in (_DAY, _WEEKDAY):
+        if values[place] is None and not fields[place].startswith("*"):
+            values[_DAY] = values[_WEEKDAY] = None
+    return values

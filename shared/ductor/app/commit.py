@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -119,13 +120,14 @@ class Committer:
         load again).
         """
         version, last = state.version, state.last
+        closing = state.tree is not None and (state.ending is not None or state.status.terminal)
         result = self._run(graph, state, intents)
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
         self._store_first(state.run_id, version, last, result)
         item = _sealed(version, result, applied)
         pages = [page_put(state, page) for page in changed(state, state.last.seq)] if state.tree is not None else []
-        too_large = _too_large(item, pages)
+        too_large = _too_large(item, pages, MAX_CLOSING_BYTES if closing else MAX_HEADER_BYTES)
         if too_large:
             return self._fail_too_large(graph, version, too_large, intents, applied, also)
         return self._write(item, version, result, (*pages, *also))
@@ -190,9 +192,13 @@ class Committer:
         return self._write(sealed, version, result, (*pages, *also))
 
 
-def _too_large(header: Item, pages: Sequence[Put]) -> int:
+MAX_CLOSING_BYTES: Final = 390_000
+"""A run that is ending anyway may use what is left of a row to close its item scopes."""
+
+
+def _too_large(header: Item, pages: Sequence[Put], limit: int) -> int:
     """The size of the header or page that cannot be stored, 0 = all of them can."""
-    if len(header.body) > MAX_HEADER_BYTES:
+    if len(header.body) > limit:
         return len(header.body)
     return max((len(put.item.body) for put in pages if len(put.item.body) > MAX_PAGE_BYTES), default=0)
 

@@ -87,7 +87,7 @@ def _pages_due(ctx: TickContext, tree: TreeState) -> Iterable[Transition]:
     waits = ctx.state.status is RunStatus.PAUSED or ctx.state.ending is not None
     due = [number for number, marks in tree.due.items() if _is_due(0 if waits else marks[0], marks[1], ctx.now)]
     for number in sorted(set(due) - ctx.looked):
-        if len(ctx.pages) >= PAGES_PER_TICK:
+        if ctx.looked and len(ctx.pages) >= PAGES_PER_TICK:
             return
         ctx.looked.add(number)
         ctx.pages.add(number)

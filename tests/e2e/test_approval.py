@@ -1,4 +1,4 @@
-"""The approval of the guide as printed there, over HTTP against a real server, with keys in and outside its audience."""
+"""The guide's approval as printed there, over HTTP against a real server, with keys in and outside its audience."""
 
 from __future__ import annotations
 

@@ -104,9 +104,10 @@ def _detail(ref: str, step: Step | None, node: NodeState) -> str:
     """What the wait is for, in words."""
     if step is not None and step.type is StepType.APPROVAL:
         return f"step {ref}: a decision by {approval.parse_args(step.args).audience.describe()}"
-    if step is not None and step.type in _EVENTS and isinstance(node.input, Inline):
-        pause = msgspec.convert(node.input.value, EventWait)
-        return f"step {ref}: {', '.join(_missing(step, pause))}"
+    if step is not None and step.type in _EVENTS:
+        inline = isinstance(node.input, Inline) and node.input.value
+        told = _missing(step, msgspec.convert(inline, EventWait)) if inline else _named(step)
+        return f"step {ref}: {', '.join(told)}"
     return f"step {ref}"
 
 
@@ -121,3 +122,9 @@ def _missing(step: Step, pause: EventWait) -> Iterator[str]:
             times = f"{left} of " if left > 1 else ""
             key = "" if step.redaction_policy is RedactionPolicy.OMIT else f" for {one.correlation_key}"
             yield f"{times}event {one.event_name}{key}"
+
+
+def _named(step: Step) -> Iterator[str]:
+    """The events that the definition names, for a pause too large to stand in the header."""
+    requirements = step.args.get("requirements") or [step.args]
+    yield from (f"event {requirement['event_name']}" for requirement in requirements)

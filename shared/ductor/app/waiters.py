@@ -68,7 +68,7 @@ class Waiters:
             return True
         one = self.pause(waiter).on[waiter.place]
         try:
-            bindings = {**one.bound, "EVENT": view_of(event)}
+            bindings = {**(self._payloads.load(waiter.run_id, one.bound) or {}), "EVENT": view_of(event)}
             return compile_cel(one.condition).evaluate_bool(bindings, Budget())
         except ExpressionError:
             return False

@@ -27,14 +27,14 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class Awaited(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One thing that a pause waits for: `count` events of a name and key for which the condition holds.
 
-    `bound` has the values of every root that the condition reads but EVENT. `name` is a requirement's name.
+    `bound` is a value of the run: every root that the condition reads but EVENT. `name` is a requirement's name.
     """
 
     event_name: str
     correlation_key: str
     name: str = ""
     condition: str = ""
-    bound: dict[str, JSON] = {}
+    bound: Payload = NULL
     count: int = 1
 
 

@@ -21,7 +21,7 @@ from ductor.model.enums import NodeStatus, StepType
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
-from ductor.model.payload import Payload
+from ductor.model.payload import NULL, Payload
 from ductor.model.transition import Transition
 from ductor.model.waiting import (
     MAX_KEY_CHARS,
@@ -41,6 +41,9 @@ from ductor.steps.resolving import refuses_all_but_resolve, resolved
 
 CHECK_MS: Final = 60_000
 """How long after a pause began somebody first looks whether an event holds it; doubles from there."""
+
+PAUSE_INLINE_BYTES: Final = 768
+"""Most pauses fit and stand in the run header itself, so that a reader sees what is waited for."""
 
 TIMEOUT: Final = "timeout"
 RESOLVE: Final = "resolve"
@@ -105,7 +108,7 @@ class EventWaiting(Plain):
             seen=tuple(sorted(seen(ctx, on))),
         )
         deadline = ctx.now + plan.timeout_ms if plan.timeout_ms else 0
-        kept = ctx.tick.keep(msgspec.to_builtins(pause))
+        kept = _kept(ctx, pause)
         return (tr.NodeParked(ctx.id, ctx.entry.generation + 1, deadline, kept, ctx.now + CHECK_MS, CHECK_MS),)
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
@@ -181,30 +184,32 @@ def pause_of(ctx: NodeContext, kept: Payload) -> EventWait:
     return msgspec.convert(ctx.tick.value(kept), EventWait)
 
 
+def _kept(ctx: NodeContext, pause: EventWait) -> Payload:
+    return ctx.tick.keep(msgspec.to_builtins(pause), PAUSE_INLINE_BYTES)
+
+
 def changed(ctx: NodeContext, pause: EventWait, deadline: int) -> Transition:
     """The node goes on waiting, for what `pause` says now. Its generation, and so its rows, stay."""
     entry = ctx.entry
-    kept = ctx.tick.keep(msgspec.to_builtins(pause))
+    kept = _kept(ctx, pause)
     return tr.NodeParked(ctx.id, entry.generation, deadline, kept, entry.check_at, entry.check_every)
 
 
 def closing(ctx: NodeContext, pause: EventWait, why: Closing) -> Transition:
     """Ask for the rows of the pause; until they are ours nothing is decided."""
-    kept = ctx.tick.keep(msgspec.to_builtins(msgspec.structs.replace(pause, closing=why)))
+    kept = _kept(ctx, msgspec.structs.replace(pause, closing=why))
     return tr.NodeParked(ctx.id, ctx.entry.generation, 0, kept, ctx.now + CHECK_MS, CHECK_MS)
 
 
 def awaited(ctx: NodeContext, wanted: Wanted) -> Awaited:
     """What is waited for, with everything but EVENT bound. Raises KeyInvalidError."""
-    bound: dict[str, JSON] = {}
-    if wanted.condition is not None:
-        bound = ctx.bindings(wanted.condition.reads)
+    condition = wanted.condition
     return Awaited(
         event_name=wanted.event_name,
         correlation_key=correlation_key(ctx.render(wanted.key)),
         name=wanted.name,
-        condition=wanted.condition.source if wanted.condition else "",
-        bound=bound,
+        condition=condition.source if condition else "",
+        bound=ctx.tick.keep(ctx.bindings(condition.reads)) if condition else NULL,
         count=wanted.count,
     )
 

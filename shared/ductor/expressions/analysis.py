@@ -13,9 +13,10 @@ from typing import Final
 
 import msgspec
 
-from ductor.expressions.cel import Program, compile_cel
+from ductor.expressions.cel import MAX_SOURCE_BYTES, Program, compile_cel
 from ductor.expressions.errors import ExpressionSyntaxError, SyntaxCode
 from ductor.expressions.reads import NOTHING, ROOTS, Reads
+from ductor.expressions.shape import shape_of
 
 _UNDECLARED: Final = re.compile(r"<input>:(\d+):(\d+): undeclared reference to '([^']*)'")
 _MAYBE_BOOL: Final = frozenset({"BOOL", "DYN"})
@@ -41,7 +42,20 @@ def analyse(source: str, *, expect_bool: bool = False) -> Analysis:
 
     Codes: `CEL_SYNTAX`, `CEL_UNKNOWN_ROOT` (names the nearest root), `CEL_TOO_COMPLEX`, and with `expect_bool`
     `CEL_TYPE` when the result can never be a boolean. What depends on values at run time is not found here.
+    An expression of a shape that was checked without a finding is not compiled again.
     """
+    shape = shape_of(source) if len(source) <= MAX_SOURCE_BYTES and source.isascii() else None
+    if shape is not None and shape[0] != source:
+        text, names = shape
+        found = _compiled(text, expect_bool=expect_bool)
+        if not found.problems:
+            steps = frozenset(names.get(step, step) for step in found.reads.steps)
+            return Analysis((), msgspec.structs.replace(found.reads, steps=steps))
+    return _compiled(source, expect_bool=expect_bool)
+
+
+@lru_cache(maxsize=8192)
+def _compiled(source: str, *, expect_bool: bool) -> Analysis:
     try:
         program = compile_cel(source)
     except ExpressionSyntaxError as refusal:

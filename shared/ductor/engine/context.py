@@ -84,7 +84,9 @@ class TickContext:
             scatter = find(self.graph, self.state, transition.node)
             for index in range(transition.first, transition.until):
                 self._watch_item(scatter, index)
-        elif isinstance(transition, NodeCompleted | NodeFailed | NodeSkipped | NodeCancelled) and "@" in transition.node:
+        elif (
+            isinstance(transition, NodeCompleted | NodeFailed | NodeSkipped | NodeCancelled) and "@" in transition.node
+        ):
             place = find(self.graph, self.state, transition.node)
             if place is not None:
                 self._watch_item(place.above, place.index)

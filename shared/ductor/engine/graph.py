@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ductor.engine.behaviour import Behaviour
-from ductor.engine.regions import ROOT, Link, Regions, branch, enters, find_regions
+from ductor.engine.regions import ROOT, Link, Regions, branch, enters, find_regions, outward
 from ductor.expressions import Program, Template, compile_cel, compile_template
 from ductor.model.definition import Definition, Step
 from ductor.model.enums import EdgeType, StepType
@@ -127,9 +127,7 @@ class _Shape:
             self.out[scatter].append(GraphEdge(len(self.out[scatter]), gather, EdgeType.SUCCESS, None))
             self.indegree[gather] += 1
             self.sources[gather].add(scatter)
-        self.outward = [
-            [edge.target for edge in own if region[edge.target] == region[index]] for index, own in enumerate(self.out)
-        ]
+        self.outward = outward(kinds, links, self.regions)
         self.needs: list[int] = []
         self.branches: list[tuple[tuple[int, frozenset[int]], ...]] = []
         self.contained: set[int] = set()

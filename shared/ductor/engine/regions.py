@@ -101,6 +101,18 @@ def _unclosed(
     return faults
 
 
+def outward(kinds: Sequence[StepType | None], links: Sequence[Link], regions: Regions) -> list[list[int]]:
+    """Per step the targets of its edges within its region; a scatter leads to its gather."""
+    targets: list[list[int]] = [[] for _ in kinds]
+    for link in links:
+        inner = enters(kinds[link.source], link.type)
+        if not inner and regions.region[link.source] == regions.region[link.target]:
+            targets[link.source].append(link.target)
+    for scatter, gather in regions.gather_of.items():
+        targets[scatter].append(gather)
+    return targets
+
+
 def branch(region: Sequence[int], outward: Sequence[Sequence[int]], source: int, join: int) -> frozenset[int]:
     """The steps all of whose paths to a sink pass an edge from `source` to `join`, by their indexes.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ductor.engine.regions import ROOT, Regions, enters
 from ductor.expressions.analysis import analyse
 from ductor.expressions.reads import Reads
 from ductor.expressions.scanner import end_of_expression
 from ductor.model.definition import Step
-from ductor.model.enums import StepType
 from ductor.model.json import JSON
 from ductor.steps import common
 from ductor.steps.reading import clipped, joined, nearest
 from ductor.steps.registry import STEP_SPECS
 from ductor.steps.spec import COMMON_ROOTS, Expression, ExpressionKind
 from ductor.validation.found import Found
+from ductor.validation.nesting import visible
 from ductor.validation.view import Json, View, objects
 
 MAX_EXPRESSIONS: Final = 20_000
@@ -30,11 +31,10 @@ _OPEN: Final = "${{"
 class Checker:
     """Checks the expressions of one definition. `above` is a bit set of earlier steps per step."""
 
-    def __init__(self, view: View, above: list[int], found: Found) -> None:
-        self._view, self._above, self._found = view, above, found
-        self._scatters = sum(
-            1 << index for index, step in enumerate(view.steps) if step and step.type is StepType.SCATTER
-        )
+    def __init__(self, view: View, above: list[int], regions: Regions, found: Found) -> None:
+        self._view, self._above, self._regions, self._found = view, above, regions, found
+        self._seen = {region: visible(regions, region) for region in {ROOT, *regions.region}}
+        self._visible = self._seen[ROOT]
         self._left = MAX_EXPRESSIONS
 
     def check(self) -> None:
@@ -45,21 +45,31 @@ class Checker:
             source = self._view.refs.get(at.edge.source_ref)
             if at.edge.condition and source is not None:
                 expression = Expression("condition", at.edge.condition, ExpressionKind.CONDITION)
-                self._expression(at.field, expression, self._roots(source), self._above[source] | 1 << source)
+                region = source if enters(self._view.type_of(at.edge.source_ref), at.edge.type) else None
+                roots = self._enter(source, region)
+                self._expression(at.field, expression, roots, self._above[source] | 1 << source)
+        self._visible = self._seen[ROOT]
         self._document(self._view.document)
 
     def _step(self, index: int, step: Step) -> None:
-        roots, above = self._roots(index), self._above[index]
-        for expression in (*common.before(step), *STEP_SPECS[step.type].expressions(step)):
+        roots, above = self._enter(index), self._above[index]
+        for expression in common.before(step):
             self._expression(step.ref, expression, roots, above)
+        if index in self._regions.scatter_of:
+            self._enter(index, self._regions.scatter_of[index])
+        for expression in STEP_SPECS[step.type].expressions(step):
+            self._expression(step.ref, expression, roots, above)
+        self._enter(index)
         for expression in common.after(step):
             self._expression(step.ref, expression, roots, above | 1 << index)
         for expression in common.at_end(step):
             self._expression(step.ref, expression, roots, -1)
 
-    def _roots(self, index: int) -> frozenset[str]:
-        scattered = self._above[index] & self._scatters
-        return COMMON_ROOTS | _SCATTERED if scattered else COMMON_ROOTS
+    def _enter(self, index: int, region: int | None = None) -> frozenset[str]:
+        """The roots of a step's expressions (or of those in `region`); what they may read follows."""
+        own = self._regions.region[index] if region is None else region
+        self._visible = self._seen.get(own, -1)
+        return COMMON_ROOTS if own == ROOT else COMMON_ROOTS | _SCATTERED
 
     def _document(self, document: Json) -> None:
         self._template("output", document.get("output"), COMMON_ROOTS, -1)
@@ -126,6 +136,9 @@ class Checker:
                 near = nearest(ref, self._view.refs) if self._found.may_suggest() else None
                 hint = f"did you mean '{near}'?" if near else "name a step of this definition"
                 self._found.fault(field, "CEL_UNKNOWN_STEP", f"no step has the ref '{clipped(ref)}'; {hint}")
+            elif not self._visible >> index & 1:
+                message = f"reads step '{ref}', which runs once per item of a scatter; read what its gather collects"
+                self._found.fault(field, "CEL_STEP_NOT_UPSTREAM", message)
             elif not above >> index & 1:
                 message = f"reads step '{ref}', which is not before it; add edges that lead from '{ref}' to here"
                 self._found.fault(field, "CEL_STEP_NOT_UPSTREAM", message)

@@ -18,6 +18,7 @@ from ductor.validation.fields import check_fields
 from ductor.validation.found import Found
 from ductor.validation.graph import ancestors, check_graph
 from ductor.validation.input_schema import check_input_schema
+from ductor.validation.nesting import check_nesting
 from ductor.validation.schedule import check_schedule
 from ductor.validation.view import View
 
@@ -49,7 +50,7 @@ def _check_document(reading: Reading, context: Context, found: Found) -> None:
     for step in view.steps:
         if step is not None:
             _check_step(step, view, context, found)
-    Checker(view, ancestors(view, order), found).check()
+    Checker(view, ancestors(view, order), check_nesting(view, order, found), found).check()
     check_fields(view, context, found)
     check_entitlements(view, context, found)
     document = reading.document

@@ -22,6 +22,10 @@ def _approval(**fields: Any) -> Doc:
     return {"ref": "r", "type": "approval", "action": "approval", "args": args, **fields}
 
 
+def _scatter(**args: Any) -> Doc:
+    return {"ref": "s", "type": "scatter", "args": {"items_expr": "[1]", **args}}
+
+
 def _cron(cron: str, **fields: Any) -> Doc:
     return doc(schedule={"cron": cron, **fields})
 
@@ -224,8 +228,8 @@ CASES: list[tuple[str, str, Doc, Doc]] = [
     (
         "SCATTER_SPEC_INVALID",
         "s.args.tolerated_failures",
-        doc({"ref": "s", "type": "scatter", "args": {"items_expr": "[1]", "tolerated_failures": "101%"}}),
-        doc({"ref": "s", "type": "scatter", "args": {"items_expr": "[1]", "tolerated_failures": "10%"}}),
+        _chain(_scatter(tolerated_failures="101%"), echo(), {"ref": "g", "type": "gather"}),
+        _chain(_scatter(tolerated_failures="10%"), echo(), {"ref": "g", "type": "gather"}),
     ),
     (
         "GATHER_SPEC_INVALID",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.unit.validation.samples import Doc, codes, doc, echo, edge, found

@@ -125,3 +125,43 @@ def test_a_cursor_of_another_list_is_refused(world: ApiWorld) -> None:
         world.draft(family_slug=f"family_{number}")
     cursor = world.call("GET", ROOT, query="limit=1").json["next_cursor"]
     assert world.call("GET", ROOT, query=f"limit=1&q=x&cursor={cursor}").codes == [("cursor", "CURSOR_INVALID")]
+
+
+def test_validate_shows_when_a_schedule_fires_next(world: ApiWorld) -> None:
+    draft = world.draft(schedule={"cron": "0 9 29 2 *"})
+    data = world.call("POST", f"/api/workflow-definitions/{draft['id']}/validate").json["data"]
+    assert [at[5:16] for at in data["next_occurrences"]] == ["02-29T09:00"] * 5
+
+
+def test_diff_names_what_changed_by_step_edge_and_field(world: ApiWorld) -> None:
+    draft = world.draft()
+    version = world.call("POST", f"/api/workflow-definitions/{draft['id']}/publish").json["published"]
+    edit = {
+        "expected_draft_revision": 1,
+        "title": "Other",
+        "operations": [
+            {"update_step": {"ref": "pause", "args": {"duration": "5s"}}},
+            {"add_step": {"ref": "more", "type": "wait", "args": {"duration": "1s"}}},
+            {"remove_edge": {"source_ref": "greet", "target_ref": "pause"}},
+        ],
+    }
+    assert world.call("PATCH", f"/api/workflow-definitions/{draft['id']}/draft", edit).status == 200
+    answer = world.call("GET", f"/api/workflow-definitions/{draft['id']}/diff", query=f"against={version['id']}")
+    data = answer.json["data"]
+    assert (data["before"]["version"], data["after"]["draft_revision"], data["identical"]) == (1, 2, False)
+    assert [(item["field"], item["before"], item["after"]) for item in data["fields"]] == [
+        ("title", "Hello World", "Other")
+    ]
+    assert [step["ref"] for step in data["steps"]["added"]] == ["more"]
+    assert data["steps"]["changed"] == [
+        {
+            "ref": "pause",
+            "fields": [{"field": "args.duration", "change": "changed", "before": "2s", "after": "5s"}],
+        }
+    ]
+    assert [edge["target_ref"] for edge in data["edges"]["removed"]] == ["pause"]
+
+
+def test_diff_without_a_base_says_so(world: ApiWorld) -> None:
+    answer = world.call("GET", f"/api/workflow-definitions/{world.draft()['id']}/diff")
+    assert (answer.status, answer.codes) == (409, [("against", "DIFF_BASE_MISSING")])

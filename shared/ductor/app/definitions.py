@@ -10,6 +10,7 @@ import msgspec
 
 from ductor.app import drafts
 from ductor.app.access import Caller, Scope, require
+from ductor.app.comparison import Comparison, compare
 from ductor.app.installation import Known, validation_context
 from ductor.app.library import (
     DEF,
@@ -31,11 +32,13 @@ from ductor.model.enums import DefinitionStatus
 from ductor.model.errors import ErrorCode, RefusedError, Severity, Violation, refuse
 from ductor.model.json import JSON
 from ductor.ports import Check, Clock, Conflict, Delete, Expect, Ids, ItemTooLargeError, Op, Put, Table
+from ductor.schedules import preview, read_spec
 from ductor.steps.spec import Catalog
 from ductor.validation.document import canonical, check_saveable, to_definition, to_wire
 from ductor.validation.validator import validate
 
 _SLUG: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_UPCOMING: Final = 5
 _MAX_RACES: Final = 200
 """How often a write that lost its race is tried again. Each loss means that somebody else's write went through."""
 
@@ -72,6 +75,14 @@ class Published(msgspec.Struct, frozen=True):
     published: DefinitionView
     draft: DefinitionView
     warnings: tuple[Violation, ...]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """What changed on the way from `before` to `after`."""
+
+    before: DefinitionView
+    after: DefinitionView
+    comparison: Comparison
 
 
 class Definitions:
@@ -196,6 +207,25 @@ class Definitions:
         require(caller, Scope.DEFINITION_READ)
         row, _ = self._library.row(caller.tenant, definition_id)
         return self._violations(caller, row.document)
+
+    def upcoming(self, caller: Caller, definition_id: str) -> tuple[int, ...]:
+        """The next five instants (epoch ms) of a definition's schedule; empty without one, and when it is malformed."""
+        schedule = self.get(caller, definition_id).document.get("schedule")
+        if not isinstance(schedule, dict):
+            return ()
+        return tuple(preview(read_spec(schedule), self._clock.now_ms(), _UPCOMING))
+
+    def diff(self, caller: Caller, definition_id: str, against: str | None = None) -> Difference:
+        """How a definition differs from another one, by default from the newest version of its family.
+
+        FAILED_PRECONDITION `DIFF_BASE_MISSING` when there is nothing to compare with.
+        """
+        after = self.get(caller, definition_id)
+        base = against or self._library.family(caller.tenant, after.family_slug)[0].newest_id
+        if not base:
+            raise precondition("DIFF_BASE_MISSING", "the family has no version yet; name a definition", "against")
+        before = self.get(caller, base)
+        return Difference(before, after, compare(before.document, after.document))
 
     def archive(self, caller: Caller, definition_id: str) -> DefinitionView:
         """Refuse new triggers of a published version for ever; runs in flight finish. Archiving twice is as once."""
@@ -398,4 +428,13 @@ def _busy() -> RefusedError:
     return aborted("DEFINITION_BUSY", "too many others are changing this definition at this moment; try again")
 
 
-__all__ = ["Card", "DefinitionFilter", "DefinitionPage", "DefinitionView", "Definitions", "Published", "Saved"]
+__all__ = [
+    "Card",
+    "DefinitionFilter",
+    "DefinitionPage",
+    "DefinitionView",
+    "Definitions",
+    "Difference",
+    "Published",
+    "Saved",
+]

@@ -123,6 +123,7 @@ class Validation(AnswerModel):
 
     valid: bool
     violations: list[WarningItem]
+    next_occurrences: list[When] = Field([], description="The next five instants of the schedule, if there is one.")
 
 
 class Deleted(AnswerModel):
@@ -130,3 +131,65 @@ class Deleted(AnswerModel):
 
     id: str
     deleted: bool = True
+
+
+class FieldChangeItem(AnswerModel):
+    """One field, by its path; `before` is null when it was added, `after` when it was removed."""
+
+    field: str
+    change: str
+    before: Any
+    after: Any
+
+
+class StepChangeItem(AnswerModel):
+    """A step of both definitions that differs."""
+
+    ref: str
+    fields: list[FieldChangeItem]
+
+
+class EdgeChangeItem(AnswerModel):
+    """An edge of both definitions that differs."""
+
+    source_ref: str
+    target_ref: str
+    type: str
+    fields: list[FieldChangeItem]
+
+
+class StepsDiff(AnswerModel):
+    """Steps, by ref."""
+
+    added: list[JsonObject]
+    removed: list[JsonObject]
+    changed: list[StepChangeItem]
+
+
+class EdgesDiff(AnswerModel):
+    """Edges, by their ends and type."""
+
+    added: list[JsonObject]
+    removed: list[JsonObject]
+    changed: list[EdgeChangeItem]
+
+
+class Compared(AnswerModel):
+    """One side of a comparison."""
+
+    id: str
+    family_slug: str
+    status: str
+    version: int
+    draft_revision: int
+
+
+class DefinitionDiff(AnswerModel):
+    """What changed from `before` (the definition given as `against`) to `after` (that of the path)."""
+
+    before: Compared
+    after: Compared
+    identical: bool
+    fields: list[FieldChangeItem] = Field(description="Everything outside of steps and edges.")
+    steps: StepsDiff
+    edges: EdgesDiff

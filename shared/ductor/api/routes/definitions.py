@@ -5,22 +5,26 @@ from __future__ import annotations
 from typing import Final
 
 from ductor.api.call import Call, violation_items
-from ductor.api.models.common import EmptyBody, WarningItem, Wrapped, WrappedPage
+from ductor.api.models.common import EmptyBody, WarningItem, Wrapped, WrappedPage, rfc3339
 from ductor.api.models.definitions import (
     LIST_PARAMETERS,
+    Compared,
     DefinitionCard,
     DefinitionDetail,
+    DefinitionDiff,
     DefinitionDocument,
     Deleted,
     DraftEdit,
     DuplicateBody,
+    EdgesDiff,
     PublishBody,
     PublishedDefinition,
     SavedDefinition,
+    StepsDiff,
     Validation,
 )
 from ductor.api.routing import Route
-from ductor.app.definitions import DefinitionFilter, Definitions, DefinitionView, Saved
+from ductor.app.definitions import DefinitionFilter, Definitions, DefinitionView, Difference, Saved
 from ductor.model.errors import Severity
 
 _ROOT: Final = "/api/workflow-definitions"
@@ -49,6 +53,15 @@ class DefinitionRoutes:
                 scope=_READ,
             ),
             Route("GET", _ONE, "Read a definition", self._get, one, scope=_READ),
+            Route(
+                "GET",
+                f"{_ONE}/diff",
+                "Compare two definitions",
+                self._diff,
+                Wrapped[DefinitionDiff],
+                query=("against",),
+                scope=_READ,
+            ),
             Route("PATCH", f"{_ONE}/draft", "Edit a draft", self._edit, wrapped, DraftEdit, scope=_WRITE),
             Route("DELETE", f"{_ONE}/draft", "Delete a draft", self._delete, Wrapped[Deleted], scope=_WRITE),
             Route(
@@ -96,6 +109,11 @@ class DefinitionRoutes:
         found = self._definitions.get(call.caller, call.ids["definition_id"])
         return Wrapped(data=definition_detail(found), metadata=call.metadata())
 
+    def _diff(self, call: Call) -> Wrapped[DefinitionDiff]:
+        against = call.query("against").text("against")
+        found = self._definitions.diff(call.caller, call.ids["definition_id"], against)
+        return Wrapped(data=_diff(found), metadata=call.metadata())
+
     def _edit(self, call: Call) -> SavedDefinition:
         return _saved(call, self._definitions.edit(call.caller, call.ids["definition_id"], call.document()))
 
@@ -117,7 +135,12 @@ class DefinitionRoutes:
         call.body(EmptyBody)
         found = self._definitions.validate(call.caller, call.ids["definition_id"])
         valid = not any(item.severity is Severity.ERROR for item in found)
-        data = Validation(valid=valid, violations=violation_items(found, WarningItem))
+        upcoming = self._definitions.upcoming(call.caller, call.ids["definition_id"])
+        data = Validation(
+            valid=valid,
+            violations=violation_items(found, WarningItem),
+            next_occurrences=[rfc3339(at) for at in upcoming],
+        )
         return Wrapped(data=data, metadata=call.metadata())
 
     def _archive(self, call: Call) -> Wrapped[DefinitionDetail]:
@@ -137,6 +160,34 @@ def _saved(call: Call, saved: Saved) -> SavedDefinition:
         data=definition_detail(saved.definition),
         warnings=violation_items(saved.warnings, WarningItem),
         metadata=call.metadata(),
+    )
+
+
+def _diff(found: Difference) -> DefinitionDiff:
+    changes = found.comparison
+    return DefinitionDiff.model_validate(
+        {
+            "before": _compared(found.before),
+            "after": _compared(found.after),
+            "identical": changes.identical,
+            "fields": changes.fields,
+            "steps": StepsDiff.model_validate(
+                {"added": changes.steps_added, "removed": changes.steps_removed, "changed": changes.steps_changed}
+            ),
+            "edges": EdgesDiff.model_validate(
+                {"added": changes.edges_added, "removed": changes.edges_removed, "changed": changes.edges_changed}
+            ),
+        }
+    )
+
+
+def _compared(view: DefinitionView) -> Compared:
+    return Compared(
+        id=view.id,
+        family_slug=view.family_slug,
+        status=view.status.wire,
+        version=view.version,
+        draft_revision=view.draft_revision,
     )
 
 

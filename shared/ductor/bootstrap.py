@@ -42,6 +42,7 @@ from ductor.app.library import Library
 from ductor.app.loops import SweeperLoop, TimerLoop
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
+from ductor.app.signals import Signals
 from ductor.app.stalls import Stalls
 from ductor.app.sweeper import Sweeper
 from ductor.app.tenants import Tenants
@@ -166,6 +167,7 @@ class LocalApp:
             gate=Gate(table),
         )
         self.controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
+        self.signals = Signals(table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids)
         self.decisions = Decisions(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )
@@ -252,6 +254,7 @@ class LocalApp:
             controls=self.controls,
             decisions=self.decisions,
             events=self.events,
+            signals=self.signals,
             runs=self.runs,
             admin=self.admin,
             clock=self._clock,

@@ -234,6 +234,7 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.gate import Gate
     from ductor.app.keys import Keys
     from ductor.app.runs import Runs
+    from ductor.app.signals import Signals
     from ductor.app.tenants import Tenants
     from ductor.app.trigger import Triggers
     from ductor.app.waiters import Waiters
@@ -261,6 +262,14 @@ def api(made: Parts | None = None) -> Handler:
             table=of.table,
             payloads=of.payloads,
             library=of.library,
+            intents=of.intents,
+            unit=of.unit,
+            clock=of.clock,
+            ids=of.ids,
+        ),
+        signals=Signals(
+            table=of.table,
+            payloads=of.payloads,
             intents=of.intents,
             unit=of.unit,
             clock=of.clock,

@@ -110,3 +110,22 @@ def test_publishing_needs_its_scope(world: ApiWorld) -> None:
     headers = world.with_scopes("workflow_run:write", "workflow:write")
     answer = world.call("POST", "/api/v2/workflow-events:publish", body, headers=headers)
     assert (answer.status, answer.codes[0][1]) == (403, "SCOPE_MISSING")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"request_id": "a"}, 400, "FIELD_REQUIRED"),
+        ({"request_id": "a", "name": ""}, 400, "FIELD_INVALID"),
+        ({"request_id": "a", "name": "x", "payload": "x" * 1_100_000}, 413, "INPUT_TOO_LARGE"),
+    ],
+)
+def test_odd_signals(world: ApiWorld, body: Any, status: int, code: str) -> None:
+    answer = world.call("POST", f"/api/v2/workflow-runs/{run_of(world)}:signal", body)
+    assert (answer.status, answer.codes[0][1]) == (status, code)
+
+
+def test_a_signal_is_accepted(world: ApiWorld) -> None:
+    body = {"request_id": "a", "name": "go", "payload": [1]}
+    answer = world.call("POST", f"/api/v2/workflow-runs/{run_of(world)}:signal", body)
+    assert (answer.status, answer.json["status"]) == (202, "accepted")

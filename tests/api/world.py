@@ -49,6 +49,7 @@ class ApiWorld(World):
                 controls=self.controls,
                 decisions=self.decisions,
                 events=self.events,
+                signals=self.signals,
                 runs=self.runs,
                 admin=self.admin,
                 clock=self.clock,

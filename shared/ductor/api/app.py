@@ -33,7 +33,7 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *open_routes(lambda: routes),
         *DefinitionRoutes(deps.definitions).routes(),
         *RunRoutes(deps.triggers, deps.controls).routes(),
-        *DecisionRoutes(deps.decisions).routes(),
+        *DecisionRoutes(deps.decisions, deps.signals).routes(),
         *EventRoutes(deps.events).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
         *KeyRoutes(deps.keys, deps.admin).routes(),

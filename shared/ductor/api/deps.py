@@ -12,6 +12,7 @@ from ductor.app.definitions import Definitions
 from ductor.app.events import Events
 from ductor.app.keys import Keys
 from ductor.app.runs import Runs
+from ductor.app.signals import Signals
 from ductor.app.trigger import Triggers
 from ductor.ports import Clock, Ids
 
@@ -27,6 +28,7 @@ class ApiDeps:
     controls: Controls
     decisions: Decisions
     events: Events
+    signals: Signals
     runs: Runs
     admin: Administration
     clock: Clock

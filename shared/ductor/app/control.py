@@ -68,7 +68,7 @@ class Controls:
         header, answered = look_up(self._table, caller, run_id, request_id, digest)
         if answered:
             return Accepted(run_id)
-        _check_state(kind, header)
+        check_state(kind, header)
         intent = Intent(
             id=f"op:{self._ids.uuid()}",
             run_id=run_id,
@@ -116,7 +116,7 @@ def check_texts(request_id: str, reason: str) -> None:
         raise invalid("FIELD_INVALID", f"at most {MAX_REASON} characters", "reason")
 
 
-def _check_state(kind: IntentKind, header: Item) -> None:
+def check_state(kind: IntentKind, header: Item) -> None:
     """Refuse at once what can be known at once. A stalled run's state may be unreadable and is not looked at."""
     if is_stalled(header) and kind in (IntentKind.REDRIVE, IntentKind.TERMINATE):
         return

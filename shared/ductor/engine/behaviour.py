@@ -20,10 +20,12 @@ class Behaviour(Protocol):
     """How nodes of one type act. All methods are pure; transitions are applied in the order given.
 
     `Plain` has the answers of a type that does not take part in something; derive from it. `speaks` says whether the
-    type has registrations or commands of its own: asking the others would cost every transition.
+    type has registrations or commands of its own: asking the others would cost every transition. A type that
+    `takes_signals` is told of each signal while it waits, and may leave it.
     """
 
     speaks: bool
+    takes_signals: bool
 
     def compile(self, step: Step) -> Any:
         """The step's args, parsed and with compiled expressions. Raises ValueError for args that validation refuses."""
@@ -78,6 +80,7 @@ class Plain:
     """A type that never parks, never hands anything out and listens to nobody."""
 
     speaks = False
+    takes_signals = False
 
     def compile(self, step: Step) -> Any:
         return None

@@ -10,13 +10,14 @@ import msgspec
 from ductor.engine.context import NodeContext, TickContext
 from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
 from ductor.engine.scopes import Place, item_path, scatter_of
+from ductor.engine.signals import keep_signal, refuses_signal
 from ductor.expressions import Budget, ExpressionError
 from ductor.model import transition as tr
 from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import Join, NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import DECISION_KINDS, NODE_KINDS, OPERATOR_KINDS, Intent, IntentKind
-from ductor.model.run import NodeState, TreeState
+from ductor.model.run import NodeState, Signal, TreeState
 from ductor.model.transition import Transition
 
 _LIVE: Final = frozenset({NodeStatus.SCHEDULED, NodeStatus.WAITING, NodeStatus.RETRYING, NodeStatus.PAUSED})
@@ -280,7 +281,10 @@ def _refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
         return intent.error.code, intent.error.message
     if intent.kind in DECISION_KINDS:
         return _decision_refusal(ctx, intent)
-    return _control_refusal(ctx.state.status, ctx.state.ending, intent.kind)
+    refusal = _control_refusal(ctx.state.status, ctx.state.ending, intent.kind)
+    if refusal is None and intent.kind is IntentKind.SIGNAL:
+        return refuses_signal(ctx)
+    return refusal
 
 
 def _decision_refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
@@ -321,6 +325,10 @@ def _decide_node(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return place.node.behaviour.told(NodeContext(ctx, place), intent) if place else ()
 
 
+def _signal(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    return keep_signal(ctx, Signal(intent.id, intent.body["name"], intent.output, intent.at))
+
+
 def _pause(_ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
     yield tr.RunPaused()
 
@@ -352,4 +360,5 @@ _OPERATIONS: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transitio
     IntentKind.APPROVE: _decide_node,
     IntentKind.REJECT: _decide_node,
     IntentKind.RESOLVE: _decide_node,
+    IntentKind.SIGNAL: _signal,
 }

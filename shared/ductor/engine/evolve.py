@@ -17,7 +17,7 @@ from ductor.engine.revive import revive
 from ductor.engine.scopes import Place
 from ductor.model import transition as tr
 from ductor.model.enums import NodeStatus, RunStatus
-from ductor.model.run import NodeState, RunState
+from ductor.model.run import NodeState, RunState, Signal
 from ductor.model.transition import Transition
 
 
@@ -185,6 +185,14 @@ def _node_checked(graph: Graph, state: RunState, t: tr.NodeChecked, _at: int) ->
     mark(state, place, node)
 
 
+def _signal_kept(_graph: Graph, state: RunState, t: tr.SignalKept, _at: int) -> None:
+    state.signals = (*state.signals, Signal(t.id, t.name, t.payload, t.at))
+
+
+def _signal_taken(_graph: Graph, state: RunState, t: tr.SignalTaken, _at: int) -> None:
+    state.signals = tuple(signal for signal in state.signals if signal.id != t.id)
+
+
 def _checkpoint_reached(_graph: Graph, state: RunState, t: tr.CheckpointReached, at: int) -> None:
     state.checkpoints = {**state.checkpoints, t.name: at}
 
@@ -212,6 +220,8 @@ _EVOLVE: dict[type, Callable[[Graph, RunState, Any, int], None]] = {
     tr.NodeSkipped: _node_skipped,
     tr.NodeCancelled: _node_cancelled,
     tr.NodeChecked: _node_checked,
+    tr.SignalKept: _signal_kept,
+    tr.SignalTaken: _signal_taken,
     tr.CheckpointReached: _checkpoint_reached,
     tr.WakeArmed: _wake_armed,
     tr.OperatorAudited: _operator_audited,

@@ -234,6 +234,15 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     created_by: str = ""
 
 
+class Signal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A signal that no wait has taken yet. `at` is when it was sent, epoch ms."""
+
+    id: str
+    name: str
+    payload: Payload = NULL
+    at: int = 0
+
+
 class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The run header. `version` is the optimistic lock (`db_record_version`); `seq` is `transition_seq`.
 
@@ -255,6 +264,7 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     context: Payload = NULL
     attributes: dict[str, JSON] = {}
     checkpoints: dict[str, int] = {}
+    signals: tuple[Signal, ...] = ()
     root: ScopeState = msgspec.field(default_factory=ScopeState)
     tree: TreeState | None = None
     loaded: dict[int, PageState] = {}

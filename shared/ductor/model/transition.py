@@ -215,6 +215,21 @@ class GatherCollected(_Transition, frozen=True, tag="gather_collected"):
     output: Payload
 
 
+class SignalKept(_Transition, frozen=True, tag="signal_kept"):
+    """A signal has arrived, or a wait that had taken it ended otherwise: the next wait for its name may take it."""
+
+    id: str
+    name: str
+    payload: Payload = NULL
+    at: int = 0
+
+
+class SignalTaken(_Transition, frozen=True, tag="signal_taken"):
+    """A wait has taken the signal."""
+
+    id: str
+
+
 class CheckpointReached(_Transition, frozen=True, tag="checkpoint_reached"):
     """A named progress marker was reached for the first time."""
 
@@ -265,6 +280,8 @@ Transition = (
     | PageClosed
     | PageLooked
     | GatherCollected
+    | SignalKept
+    | SignalTaken
     | CheckpointReached
     | WakeArmed
     | OperatorAudited

@@ -44,6 +44,7 @@ class Closing(msgspec.Struct, frozen=True, omit_defaults=True):
     cause: str
     body: JSON = None
     output: Payload = NULL
+    at: int = 0
 
 
 class EventWait(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -139,6 +139,8 @@ class ApprovalBehaviour(Plain):
         return None
 
     def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        if intent.kind not in (IntentKind.APPROVE, IntentKind.REJECT):
+            return ()
         decision, payload = msgspec.convert(intent.body, Decision), ctx.tick.value(intent.output)
         if intent.kind is IntentKind.APPROVE:
             return complete(ctx, _output(ctx, "approved", decision, payload, intent.actor), _APPROVED)

@@ -13,7 +13,8 @@ import msgspec
 
 from ductor.engine.behaviour import Plain
 from ductor.engine.context import NodeContext
-from ductor.engine.outcome import fail, give_up
+from ductor.engine.outcome import complete, fail, give_up
+from ductor.engine.signals import keep_signal
 from ductor.expressions import ExpressionError, Program, Template
 from ductor.model import transition as tr
 from ductor.model.command import CheckWaiter, CloseWaiter, Command, RegisterWaiter, Registration, ScanLookback
@@ -22,6 +23,7 @@ from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.payload import NULL, Payload
+from ductor.model.run import Signal
 from ductor.model.transition import Transition
 from ductor.model.waiting import (
     MAX_KEY_CHARS,
@@ -47,6 +49,7 @@ PAUSE_INLINE_BYTES: Final = 768
 
 TIMEOUT: Final = "timeout"
 RESOLVE: Final = "resolve"
+SIGNAL: Final = "signal"
 
 _WAITS: Final = frozenset({StepType.WAIT_EVENT, StepType.EVENT_SET})
 
@@ -122,15 +125,25 @@ class EventWaiting(Plain):
     def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
         pause = pause_of(ctx, ctx.entry.input)
         if intent.kind is IntentKind.EVENT_MATCHED:
-            return self.matched(ctx, pause, intent) if intent.body["token"] == pause.token else ()
+            return self._event(ctx, pause, intent) if intent.body["token"] == pause.token else ()
         if intent.kind is IntentKind.RESOLVE:
             return (closing(ctx, pause, Closing(RESOLVE, intent.body, intent.output)),)
         if intent.kind is IntentKind.WAIT_CLOSED and pause.closing is not None:
             return self._closed(ctx, pause.closing, intent)
         return ()
 
+    def _event(self, ctx: NodeContext, pause: EventWait, intent: Intent) -> Iterable[Transition]:
+        """What an event does to the pause. A signal that the pause had asked its rows for is free again."""
+        yield from self.matched(ctx, pause, intent)
+        why = pause.closing
+        if why is not None and why.cause == SIGNAL:
+            signal = Signal(why.body["event_id"], why.body["event_name"], why.output, why.at)
+            yield from keep_signal(ctx.tick, signal)
+
     def _closed(self, ctx: NodeContext, closing: Closing, intent: Intent) -> Iterable[Transition]:
         """The rows are closed and no event was faster: now the pause ends as was asked."""
+        if closing.cause == SIGNAL:
+            return complete(ctx, ctx.tick.keep(closing.body | {"payload": ctx.tick.value(closing.output)}))
         if closing.cause == RESOLVE:
             return resolved(ctx, msgspec.structs.replace(intent, body=closing.body, output=closing.output))
         plan: Plan = ctx.args

@@ -17,7 +17,7 @@ from ductor.model import transition as tr
 from ductor.model.definition import Step
 from ductor.model.enums import EdgeType
 from ductor.model.errors import StepError, Violation
-from ductor.model.intent import Intent
+from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.payload import Inline
 from ductor.model.transition import Transition
@@ -131,7 +131,7 @@ class WaitBehaviour(Plain):
         return refuses_all_but_resolve(ctx, intent)
 
     def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
-        return resolved(ctx, intent)
+        return resolved(ctx, intent) if intent.kind is IntentKind.RESOLVE else ()
 
 
 class _Plan(msgspec.Struct, frozen=True):

@@ -9,15 +9,17 @@ import msgspec
 
 from ductor.engine.context import NodeContext, rfc3339
 from ductor.engine.outcome import complete
-from ductor.expressions import compile_cel, compile_template
+from ductor.expressions import ExpressionError, compile_cel, compile_template
+from ductor.model import transition as tr
 from ductor.model.definition import Step
 from ductor.model.errors import Violation
-from ductor.model.intent import Intent
+from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
+from ductor.model.run import Signal
 from ductor.model.transition import Transition
-from ductor.model.waiting import EventWait
+from ductor.model.waiting import Closing, EventWait
 from ductor.steps import reading
-from ductor.steps.event_waiting import EventWaiting, OnTimeout, Plan, Wanted
+from ductor.steps.event_waiting import SIGNAL, EventWaiting, OnTimeout, Plan, Wanted, closing, pause_of
 from ductor.steps.spec import (
     EVENT_EDGES,
     MAX_TIMEOUT_MS,
@@ -74,11 +76,38 @@ def expressions(step: Step) -> Iterator[Expression]:
 class WaitEventBehaviour(EventWaiting):
     """One event ends the pause: the first that claims its row."""
 
+    takes_signals = True
+
     def compile(self, step: Step) -> Plan:
         args = parse_args(step.args)
         condition = compile_cel(args.condition) if args.condition else None
         wanted = Wanted(args.event_name, compile_template(args.correlation_key), condition)
         return Plan((wanted,), args.timeout_ms, args.on_timeout, args.lookback_ms)
+
+    def start(self, ctx: NodeContext) -> Iterable[Transition]:
+        """A kept signal ends the wait before it begins."""
+        plan: Plan = ctx.args
+        for signal in ctx.tick.state.signals:
+            if _fits(ctx, plan.wanted[0], signal, ""):
+                output = _signal_view(signal, "") | {"payload": ctx.tick.value(signal.payload)}
+                return (tr.SignalTaken(signal.id), *complete(ctx, ctx.tick.keep(output)))
+        return super().start(ctx)
+
+    def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+        if intent.kind is IntentKind.SIGNAL:
+            return self._offered(ctx, intent.id)
+        return super().told(ctx, intent)
+
+    def _offered(self, ctx: NodeContext, signal_id: str) -> Iterable[Transition]:
+        """Take the signal if it fits; it ends the wait once its row is closed, unless an event is faster."""
+        pause = pause_of(ctx, ctx.entry.input)
+        key = pause.on[0].correlation_key
+        plan: Plan = ctx.args
+        for signal in ctx.tick.state.signals:
+            if signal.id == signal_id and pause.closing is None and _fits(ctx, plan.wanted[0], signal, key):
+                why = Closing(SIGNAL, _signal_view(signal, key), signal.payload, signal.at)
+                return (tr.SignalTaken(signal.id), closing(ctx, pause, why))
+        return ()
 
     def matched(self, ctx: NodeContext, pause: EventWait, intent: Intent) -> Iterable[Transition]:
         return complete(ctx, ctx.tick.keep(event_view(ctx, pause, intent)))
@@ -93,4 +122,27 @@ def event_view(ctx: NodeContext, pause: EventWait, intent: Intent) -> dict[str, 
         "event_id": intent.body["event_id"],
         "payload": ctx.tick.value(intent.output),
         "received_at": rfc3339(intent.body["received_at"]),
+    }
+
+
+def _fits(ctx: NodeContext, wanted: Wanted, signal: Signal, key: str) -> bool:
+    """Whether the step waits for the signal's name, and its condition is true of it."""
+    if signal.name != wanted.event_name:
+        return False
+    if wanted.condition is None:
+        return True
+    view = _signal_view(signal, key) | {"payload": ctx.tick.value(signal.payload)}
+    try:
+        return ctx.holds(wanted.condition, None, EVENT=view)
+    except ExpressionError:
+        return False
+
+
+def _signal_view(signal: Signal, key: str) -> dict[str, JSON]:
+    """A signal as an event, but for its payload."""
+    return {
+        "event_name": signal.name,
+        "correlation_key": key,
+        "event_id": signal.id,
+        "received_at": rfc3339(signal.at),
     }

@@ -29,6 +29,7 @@ from ductor.app.library import Library, plan_item, row_item
 from ductor.app.loops import TimerLoop
 from ductor.app.pages import SCOPE_PREFIX
 from ductor.app.payloads import PayloadStore
+from ductor.app.signals import Signals
 from ductor.app.stalls import Stalls
 from ductor.app.sweeper import Sweeper
 from ductor.app.trigger import Triggers
@@ -129,6 +130,14 @@ class World:
             clock=self.clock,
             ids=self.ids,
             faults=self.chaos,
+        )
+        self.signals = Signals(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
         )
         self.decisions = Decisions(
             table=self._table,

@@ -23,6 +23,7 @@ from ductor.app.keys import Keys
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
+from ductor.app.signals import Signals
 from ductor.app.tenants import Tenants
 from ductor.app.trigger import Triggers
 from ductor.app.waiters import Waiters
@@ -125,6 +126,14 @@ class World:
             wait=wait,
         )
         self.controls = Controls(table=self.table, intents=self.intents, clock=self.clock, ids=self.ids)
+        self.signals = Signals(
+            table=self.table,
+            payloads=self.payloads,
+            intents=self.intents,
+            unit=unit or NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+        )
         self.decisions = Decisions(
             table=self.table,
             payloads=self.payloads,

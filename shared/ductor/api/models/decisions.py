@@ -37,6 +37,15 @@ class ResolveBody(RequestModel):
     error: ResolveError | None = Field(None, description="With outcome error only.")
 
 
+class SignalBody(RequestModel):
+    """A message to one run. `name` is the `event_name` of the wait_event step that is to take it."""
+
+    request_id: str
+    name: str
+    payload: Any = Field(None, description="Any JSON up to 1 MB.")
+    reason: str = ""
+
+
 class DecisionAnswer(AnswerModel):
     """The intent is durable; what became of it stands in the run's audit trail after the next tick."""
 

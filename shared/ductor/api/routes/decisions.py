@@ -1,4 +1,4 @@
-"""Decisions on one step of a run: approve, reject, resolve."""
+"""Decisions on one step of a run: approve, reject, resolve. And signals to a run, for whichever step waits."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from collections.abc import Callable
 from typing import Final
 
 from ductor.api.call import Call
-from ductor.api.models.decisions import DecisionAnswer, DecisionBody, ResolveBody
+from ductor.api.models.decisions import DecisionAnswer, DecisionBody, ResolveBody, SignalBody
+from ductor.api.models.runs import ControlAnswer
 from ductor.api.routing import Route
 from ductor.app.access import Caller, Scope
 from ductor.app.control import Accepted
 from ductor.app.decisions import Decisions, ErrorGiven, Resolve, Verdict
 from ductor.app.refusals import invalid
+from ductor.app.signals import SignalRequest, Signals
 
 _ONE: Final = "/api/v2/workflow-runs/<run_id>/steps/<node>"
+_SIGNAL: Final = "/api/v2/workflow-runs/<run_id>:signal"
 _Decide = Callable[[Caller, str, str, Verdict], Accepted]
 
 
 class DecisionRoutes:
-    """`/api/v2/workflow-runs/{run}/steps/{node}:approve`, `reject`, `resolve`."""
+    """`/api/v2/workflow-runs/{run}/steps/{node}:approve`, `reject`, `resolve`, and `{run}:signal`."""
 
-    def __init__(self, decisions: Decisions) -> None:
+    def __init__(self, decisions: Decisions, signals: Signals) -> None:
         self._decisions = decisions
+        self._signals = signals
 
     def routes(self) -> tuple[Route, ...]:
         scope = Scope.RUN_WRITE.value
@@ -39,7 +43,14 @@ class DecisionRoutes:
                 scope=scope,
                 status=202,
             ),
+            Route("POST", _SIGNAL, "Signal a run", self._signal, ControlAnswer, SignalBody, scope=scope, status=202),
         )
+
+    def _signal(self, call: Call) -> ControlAnswer:
+        body = call.body(SignalBody)
+        request = SignalRequest(request_id=body.request_id, name=body.name, payload=body.payload, reason=body.reason)
+        accepted = self._signals.signal(call.caller, call.ids["run_id"], request)
+        return ControlAnswer(run_id=accepted.run_id, metadata=call.metadata())
 
     def _verdict(self, decide: _Decide) -> Callable[[Call], DecisionAnswer]:
         def send(call: Call) -> DecisionAnswer:

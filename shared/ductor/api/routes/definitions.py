@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ductor.api.call import Call, violation_items
-from ductor.api.models.common import EmptyBody, WarningItem, Wrapped, WrappedPage, rfc3339
+from ductor.api.models.common import EmptyBody, WarningItem, Wrapped, WrappedPage
 from ductor.api.models.definitions import (
     LIST_PARAMETERS,
     Compared,
@@ -136,10 +136,8 @@ class DefinitionRoutes:
         found = self._definitions.validate(call.caller, call.ids["definition_id"])
         valid = not any(item.severity is Severity.ERROR for item in found)
         upcoming = self._definitions.upcoming(call.caller, call.ids["definition_id"])
-        data = Validation(
-            valid=valid,
-            violations=violation_items(found, WarningItem),
-            next_occurrences=[rfc3339(at) for at in upcoming],
+        data = Validation.model_validate(
+            {"valid": valid, "violations": violation_items(found, WarningItem), "next_occurrences": upcoming}
         )
         return Wrapped(data=data, metadata=call.metadata())
 

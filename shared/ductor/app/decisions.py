@@ -13,6 +13,7 @@ from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import is_stalled, read_what_is_readable
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
+from ductor.app.places import Places
 from ductor.app.refusals import invalid, node_not_found, precondition
 from ductor.model.definition import Step
 from ductor.model.enums import NodeStatus, StepType
@@ -99,6 +100,7 @@ class Decisions:
         self._unit = unit
         self._clock = clock
         self._ids = ids
+        self._places = Places(table, library)
 
     def approve(self, caller: Caller, run_id: str, node: str, verdict: Verdict) -> Accepted:
         """Let the work behind an approval go on."""
@@ -162,7 +164,8 @@ class Decisions:
     def _check(self, caller: Caller, state: RunState, asked: _Asked, *, known: bool) -> None:
         """Refuse what the run's definition and, where its state is `known`, that state rule out."""
         definition = self._library.load(state.origin.tenant, state.origin.definition_id)[1]
-        step = next((step for step in definition.steps if step.ref == asked.node), None)
+        ref = asked.node.partition("@")[0]
+        step = next((step for step in definition.steps if step.ref == ref), None)
         if step is None:
             raise node_not_found()
         _check_type(step, asked.kind)
@@ -172,7 +175,7 @@ class Decisions:
                 message = approval.mismatch(audience)
                 raise refuse(ErrorCode.PERMISSION_DENIED, approval.AUDIENCE_MISMATCH, message)
         if known:
-            _check_open(asked.node, state.root.nodes.get(asked.node), state)
+            _check_open(asked.node, self._places.entry(state, asked.node), state)
 
 
 def _check_type(step: Step, kind: IntentKind) -> None:

@@ -42,7 +42,7 @@ class Presenter:
         self._key = tenant_key
 
     def policy(self, node: str) -> RedactionPolicy:
-        step = self.steps.get(node)
+        step = self.steps.get(node.partition("@")[0])
         return step.redaction_policy if step else RedactionPolicy.HASHED
 
     def value(self, node: str, value: JSON) -> JSON:

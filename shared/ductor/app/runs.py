@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -22,7 +22,9 @@ from ductor.app.headers import (
 )
 from ductor.app.history import Numbered, read_history
 from ductor.app.library import Library
+from ductor.app.pages import StaleRunError
 from ductor.app.payloads import PayloadStore
+from ductor.app.places import ItemNode, Places
 from ductor.app.prefetch import prefetching
 from ductor.app.presenting import Presenter, is_large, waiting_on
 from ductor.app.refusals import invalid, node_not_found, precondition, run_not_found
@@ -46,12 +48,15 @@ from ductor.app.views import (
 )
 from ductor.model.attempt import Attempt, attempt_sk
 from ductor.model.definition import Definition, Step
-from ductor.model.enums import NodeStatus
+from ductor.model.enums import NodeStatus, StepType
 from ductor.model.json import JSON, encode
 from ductor.model.payload import NULL, Payload
 from ductor.model.run import NodeState, RunState, effective_status
 from ductor.model.transition import OperatorAudited
 from ductor.ports import Item, Table
+
+READ_TRIES: Final = 5
+"""How often a page of items is read again when the run moved on while it was being read."""
 
 MAX_AUDIT_SCAN: Final = 5_000
 """Transitions looked at for one page of the audit trail."""
@@ -69,6 +74,7 @@ class Runs:
         self._payloads = payloads
         self._library = library
         self._tenants = tenants
+        self._places = Places(table, library)
 
     def list_runs(self, caller: Caller, wanted: RunFilter, limit: int | None, cursor: str | None) -> RunPage:
         """Runs by admission, newest first. A list may lag a moment behind; each entry shows the run as it is now."""
@@ -103,6 +109,39 @@ class Runs:
             nodes={view.node: view for view in self._nodes(state, definition, presenter)},
             context=presenter.context(state.context),
             checkpoints=dict(state.checkpoints),
+        )
+
+    def items(self, caller: Caller, run_id: str, scope: str, limit: int | None, cursor: str | None) -> Snapshot:
+        """The snapshot with one step's nodes in the items of its scatter, page by page (`scope`: `charge@*`)."""
+        require(caller, Scope.WORKFLOW_READ)
+        size, bound_to = page_size(limit), binding(caller.tenant, ["items", run_id, scope])
+        after = unseal(bound_to, cursor)
+        for _ in range(READ_TRIES):
+            item, state = self._state(caller, run_id)
+            try:
+                found, position = self._places.page(state, scope, size, after)
+            except StaleRunError:
+                continue
+            return self._items(item, state, found, seal(bound_to, position) if position else None)
+        raise StaleRunError(f"run {run_id} changes faster than it can be read")
+
+    def _items(self, item: Item, state: RunState, found: list[ItemNode], more: str | None) -> Snapshot:
+        entries = {node.id: node.entry for node in found}
+        wanted = [entry.output for entry in entries.values() if not is_large(entry.output)]
+        presenter = self._presenter(state, self._definition(state), wanted)
+        claimed = self._claimed(state, entries)
+        views = [_node_view(state, node.step, node.entry, presenter, claimed.get(node.id), node.id) for node in found]
+        return Snapshot(
+            run_id=state.run_id,
+            status=effective_status(state).value,
+            transition_seq=state.seq,
+            db_record_version=state.version,
+            waiting_on=run_waits_on(state, presenter.steps),
+            stalled=self._stall_notes([item]).get(state.run_id),
+            nodes={view.node: view for view in views},
+            context=presenter.context(state.context),
+            checkpoints=dict(state.checkpoints),
+            next_cursor=more,
         )
 
     def steps(self, caller: Caller, run_id: str) -> tuple[NodeView, ...]:
@@ -159,9 +198,9 @@ class Runs:
         """The latest output of a node as it is, unredacted: for programs. None while there is none."""
         require(caller, Scope.WORKFLOW_READ)
         _, state = self._state(caller, run_id)
-        if node not in self._steps(state):
+        if node.partition("@")[0] not in self._steps(state):
             raise node_not_found()
-        entry = state.root.nodes.get(node)
+        entry = self._places.entry(state, node)
         return self._payloads.load(run_id, entry.output) if entry else None
 
     def output(self, caller: Caller, run_id: str) -> JSON:
@@ -203,21 +242,19 @@ class Runs:
         return {run_id: StallView(note.reason, note.since) for run_id, note in notes.items()}
 
     def _nodes(self, state: RunState, definition: Definition, presenter: Presenter) -> list[NodeView]:
-        claimed = self._claimed(state)
+        claimed = self._claimed(state, state.root.nodes)
         untouched = NodeState()
         views = []
         for step in definition.steps:
             node = state.root.nodes.get(step.ref, untouched)
-            views.append(_node_view(state, step, node, presenter, claimed.get(step.ref)))
+            views.append(_node_view(state, step, node, presenter, claimed.get(step.ref), step.ref))
         return views
 
-    def _claimed(self, state: RunState) -> dict[str, Attempt]:
+    def _claimed(self, state: RunState, nodes: Mapping[str, NodeState]) -> dict[str, Attempt]:
         """Of nodes that are handed out, the attempts that a worker has taken: those show as running."""
         pk = run_pk(state.run_id)
         keys = [
-            (pk, attempt_sk(ref, node.attempt))
-            for ref, node in state.root.nodes.items()
-            if node.status is NodeStatus.SCHEDULED
+            (pk, attempt_sk(ref, node.attempt)) for ref, node in nodes.items() if node.status is NodeStatus.SCHEDULED
         ]
         attempts = [_attempts.decode(item.body) for item in self._table.batch_get(keys).values()]
         return {attempt.task.node: attempt for attempt in attempts if attempt.started_at}
@@ -246,12 +283,16 @@ def header_of(table: Table, caller: Caller, run_id: str) -> Item:
     return item
 
 
-def _node_view(state: RunState, step: Step, node: NodeState, presenter: Presenter, claimed: Attempt | None) -> NodeView:
+def _node_view(
+    state: RunState, step: Step, node: NodeState, presenter: Presenter, claimed: Attempt | None, node_id: str
+) -> NodeView:
     large, retrying = is_large(node.output), node.status is NodeStatus.RETRYING
     shown = None if large or node.output == NULL else presenter.payload(step.ref, node.output)
-    status = NodeStatus.RUNNING if claimed else node.status
+    # A scatter is at work for as long as its items are.
+    scattering = step.type is StepType.SCATTER and node.status is NodeStatus.WAITING
+    status = NodeStatus.RUNNING if claimed or scattering else node.status
     return NodeView(
-        node=step.ref,
+        node=node_id,
         type=step.type.wire,
         status=status.value,
         attempt=node.attempt,
@@ -259,9 +300,9 @@ def _node_view(state: RunState, step: Step, node: NodeState, presenter: Presente
         started_at=(claimed.started_at if claimed else node.started_at) or None,
         finished_at=node.finished_at or None,
         latest_output_json=None if shown is None else encode(shown).decode(),
-        output_ref=f"/api/v2/workflow-runs/{state.run_id}/nodes/{step.ref}/output" if large else None,
+        output_ref=f"/api/v2/workflow-runs/{state.run_id}/nodes/{node_id}/output" if large else None,
         error=presenter.error(step.ref, node.error),
-        waiting_on=waiting_on(step.ref, step, node),
+        waiting_on=waiting_on(node_id, step, node),
         next_retry_at=(node.deadline or None) if retrying else None,
         deadline_at=None if retrying else node.deadline or None,
         child_run_id=None,

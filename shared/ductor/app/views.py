@@ -101,7 +101,10 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The debug view of a run: every step of its graph. `checkpoints` are the times at which they were reached."""
+    """The debug view of a run: every step of its graph. `checkpoints` are the times at which they were reached.
+
+    Of a page through the items of a scatter, `nodes` are that page's, and `next_cursor` leads to the next one.
+    """
 
     run_id: str
     status: str
@@ -112,6 +115,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     nodes: dict[str, NodeView]
     context: JSON
     checkpoints: dict[str, int]
+    next_cursor: str | None = None
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):

@@ -174,6 +174,7 @@ class SnapshotAnswer(AnswerModel):
     nodes: dict[str, Node]
     context: Any
     checkpoints: dict[str, When]
+    next_cursor: str | None = Field(default=None, description="The next page of a step's items (`scope`).")
     metadata: Metadata
 
 

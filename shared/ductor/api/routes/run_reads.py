@@ -68,7 +68,15 @@ class RunReadRoutes:
                 scope=_SCOPE,
             ),
             Route("GET", f"{_ONE}/output", "Output of a run", self._output, Wrapped[RunOutput], scope=_SCOPE),
-            Route("GET", f"{_V2}/snapshot", "Every node of a run", self._snapshot, SnapshotAnswer, scope=_SCOPE),
+            Route(
+                "GET",
+                f"{_V2}/snapshot",
+                "Every node of a run",
+                self._snapshot,
+                SnapshotAnswer,
+                query=("scope", *pages),
+                scope=_SCOPE,
+            ),
             Route("GET", f"{_V2}/attempts", "Attempts", self._attempts, FlatPage[Attempt], query=pages, scope=_SCOPE),
             Route("GET", f"{_V2}/audit", "Audit trail", self._audit, FlatPage[AuditEntry], query=pages, scope=_SCOPE),
             Route(
@@ -108,7 +116,12 @@ class RunReadRoutes:
         return Wrapped(data=RunOutput(run_id=run_id, output=output), metadata=call.metadata())
 
     def _snapshot(self, call: Call) -> SnapshotAnswer:
-        return flat(SnapshotAnswer, self._runs.snapshot(call.caller, call.ids["run_id"]), call.metadata())
+        query = call.query("scope", *PAGE_PARAMETERS)
+        scope, run_id = query.text("scope"), call.ids["run_id"]
+        if not scope:
+            return flat(SnapshotAnswer, self._runs.snapshot(call.caller, run_id), call.metadata())
+        page = self._runs.items(call.caller, run_id, scope, query.integer("limit"), query.text("cursor"))
+        return flat(SnapshotAnswer, page, call.metadata())
 
     def _attempts(self, call: Call) -> FlatPage[Attempt]:
         query = call.query(*PAGE_PARAMETERS)

@@ -159,7 +159,7 @@ class Connections:
         """The row with the changes; new secrets are stored under names of their own, old ones stay where they are."""
         if changes.title is not None and len(changes.title) > 200:
             raise invalid("FIELD_INVALID", "at most 200 characters", "title")
-        settings = _merged(before.settings, changes.settings)
+        settings, environments = _merged(before.settings, changes.settings), _environments(before, changes)
         check_settings(self._connectors, connector, settings)
         given = changes.secrets or {}
         kept = {name: stored for name, stored in before.secrets.items() if given.get(name, stored) is not None}
@@ -172,7 +172,7 @@ class Connections:
             title=before.title if changes.title is None else changes.title,
             settings=settings,
             secrets={**kept, **self._stored(before, given)},
-            environments=_environments(before, changes),
+            environments=environments,
             active=before.active if changes.active is None else changes.active,
             updated_at=self._clock.now_ms(),
             updated_by=caller.key_id,

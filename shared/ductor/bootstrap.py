@@ -39,11 +39,13 @@ from ductor.app.events import Events
 from ductor.app.gate import Gate
 from ductor.app.keys import Keys
 from ductor.app.library import Library
+from ductor.app.lineage import lineage
 from ductor.app.loops import SweeperLoop, TimerLoop
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.signals import Signals
 from ductor.app.stalls import Stalls
+from ductor.app.successors import Continuations
 from ductor.app.sweeper import Sweeper
 from ductor.app.tenants import Tenants
 from ductor.app.trigger import Triggers
@@ -176,6 +178,18 @@ class LocalApp:
         self.events = Events(
             waiters=waiters, rows=event_rows, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
         )
+        lines = lineage(
+            table=table,
+            payloads=payloads,
+            intents=intents,
+            clock=clock,
+            ids=ids,
+            library=library,
+            gate=Gate(table),
+        )
+        self.continuations = Continuations(
+            table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids
+        )
         dispatcher = Dispatcher(
             intents=intents,
             steps=steps,
@@ -183,7 +197,8 @@ class LocalApp:
             attempts=attempts,
             clock=clock,
             ids=ids,
-            handlers=WaitCommands(waiters, event_rows, clock).handlers(),
+            handlers={**WaitCommands(waiters, event_rows, clock).handlers(), **lines.handlers},
+            doors=lines.doors,
         )
         committer = Committer(
             table=table,

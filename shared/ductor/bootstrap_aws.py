@@ -121,6 +121,8 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.app.coordinator import Coordinator
     from ductor.app.dispatch import Dispatcher
     from ductor.app.event_rows import EventRows
+    from ductor.app.gate import Gate
+    from ductor.app.lineage import lineage
     from ductor.app.stalls import Stalls
     from ductor.app.wait_commands import WaitCommands
     from ductor.app.waiters import Waiters
@@ -131,6 +133,16 @@ def coordinator(made: Parts | None = None) -> Handler:
 
     of = made or parts()
     telemetry = Telemetry("coordinator")
+    lines = lineage(
+        table=of.table,
+        payloads=of.payloads,
+        intents=of.intents,
+        clock=of.clock,
+        ids=of.ids,
+        library=of.library,
+        gate=Gate(of.table),
+    )
+    waits = WaitCommands(Waiters(of.table, of.payloads), EventRows(of.table, of.clock), of.clock)
     dispatcher = Dispatcher(
         intents=of.intents,
         steps=of.steps,
@@ -138,7 +150,8 @@ def coordinator(made: Parts | None = None) -> Handler:
         attempts=Attempts(of.table),
         clock=of.clock,
         ids=of.ids,
-        handlers=WaitCommands(Waiters(of.table, of.payloads), EventRows(of.table, of.clock), of.clock).handlers(),
+        handlers={**waits.handlers(), **lines.handlers},
+        doors=lines.doors,
     )
     committer = TellingCommitter(
         table=of.table,

@@ -120,7 +120,7 @@ class Committer:
         load again).
         """
         version, last = state.version, state.last
-        closing = state.tree is not None and (state.ending is not None or state.status.terminal)
+        closing = state.status.terminal or (state.tree is not None and state.ending is not None)
         result = self._run(graph, state, intents)
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
@@ -133,15 +133,15 @@ class Committer:
         return self._write(item, version, result, (*pages, *also))
 
     def _run(self, graph: Graph, state: RunState, intents: Sequence[Intent]) -> Tick:
-        def load(payload: Payload) -> JSON:
-            return self._payloads.load(state.run_id, payload)
-
         try:
-            return tick(graph, state, intents, self._clock.now_ms(), load)
+            return tick(graph, state, intents, self._clock.now_ms(), self._loader(state.run_id))
         except UnavailableError:
             raise
         except Exception as fault:
             raise EngineFaultError(f"{type(fault).__name__}: {clip(str(fault), 512)}") from fault
+
+    def _loader(self, run_id: str) -> Callable[[Payload], JSON]:
+        return lambda payload: self._payloads.load(run_id, payload)
 
     def _store_first(self, run_id: str, version: int, last: LastTick, result: Tick) -> None:
         """What must be there when the new header is seen, and harms nobody if it never is."""
@@ -184,7 +184,9 @@ class Committer:
         state = self.read(item)
         message = f"the run's state would take {size} bytes; at most {MAX_HEADER_BYTES} are allowed"
         error = StepError("STATE_TOO_LARGE", message, retryable=False)
-        result = abort(graph, state, intents, error, self._clock.now_ms())
+        result = abort(graph, state, intents, error, self._clock.now_ms(), self._loader(state.run_id))
+        for stored in result.stores:
+            self._payloads.put(state.run_id, stored)
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
         sealed = _sealed(version, result, applied)
@@ -193,7 +195,7 @@ class Committer:
 
 
 MAX_CLOSING_BYTES: Final = 390_000
-"""A run that is ending anyway may use what is left of a row to close its item scopes."""
+"""A run that is ending anyway may use what is left of a row to close its item scopes, and to tell other runs."""
 
 
 def _too_large(header: Item, pages: Sequence[Put], limit: int) -> int:

@@ -12,6 +12,7 @@ from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, is_stalled, read_what_is_readable, request_sk, run_pk, tenant_of
 from ductor.app.refusals import invalid, precondition, run_not_found
 from ductor.app.requests import read_outcome
+from ductor.engine.lineage import redrive_refusal
 from ductor.model.enums import RunStatus
 from ductor.model.errors import RefusedError
 from ductor.model.intent import Intent, IntentKind
@@ -127,6 +128,9 @@ def check_state(kind: IntentKind, header: Item) -> None:
         if state.status not in _REDRIVABLE:
             message = f"the run is {state.status.value}; only failed, timed out and stalled runs are redriven"
             raise precondition("NOT_REDRIVABLE", message)
+        refusal = redrive_refusal(state)
+        if refusal is not None:
+            raise precondition(*refusal)
     elif state.status.terminal:
         raise precondition("RUN_TERMINAL", f"the run has ended: {state.status.value}")
 

@@ -23,16 +23,18 @@ from ductor.app.library import (
     family_item,
     plan_item,
     row_item,
+    version_item,
 )
 from ductor.app.listing import DefinitionFilter, DefinitionPage, list_cards
 from ductor.app.refusals import aborted, invalid, precondition
 from ductor.app.tenants import Tenants
 from ductor.model.definition import Definition, DefinitionRow
-from ductor.model.enums import DefinitionStatus
+from ductor.model.enums import DefinitionStatus, StepType
 from ductor.model.errors import ErrorCode, RefusedError, Severity, Violation, refuse
 from ductor.model.json import JSON
 from ductor.ports import Check, Clock, Conflict, Delete, Expect, Ids, ItemTooLargeError, Op, Put, Table
 from ductor.schedules import preview, read_spec
+from ductor.steps import subworkflow
 from ductor.steps.spec import Catalog
 from ductor.validation.document import canonical, check_saveable, to_definition, to_wire
 from ductor.validation.validator import validate
@@ -319,11 +321,24 @@ class Definitions:
         newest = msgspec.structs.replace(family, newest_id=row.id, max_version=row.version, newest_in=newest_in)
         return (
             Put(row_item(row, 1), Expect.ABSENT),
-            Put(plan_item(row.tenant, row.id, to_definition(row.document)), Expect.ABSENT),
+            Put(plan_item(row.tenant, row.id, self._plan(row)), Expect.ABSENT),
+            Put(version_item(row.tenant, row), Expect.ABSENT),
             Put(card_item(row)),
             Put(family_item(row.tenant, newest, stored + 1), stored),
             reviewed,
         )
+
+    def _plan(self, row: DefinitionRow) -> Definition:
+        """What runs execute. Its subworkflow steps are pinned here, to versions that never change either."""
+        definition = to_definition(row.document)
+        pins: dict[str, str] = {}
+        for step in definition.steps:
+            if step.type is StepType.SUBWORKFLOW:
+                args = subworkflow.parse_args(step.args)
+                pins[step.ref] = self._library.pinned_id(
+                    row.tenant, args.family_slug, args.version, definition.environment
+                )
+        return msgspec.structs.replace(definition, pins=pins)
 
     def _no_changes(self, row: DefinitionRow, before: Family) -> tuple[Violation, ...]:
         if not before.newest_id or self.row(row.tenant, before.newest_id).document != row.document:

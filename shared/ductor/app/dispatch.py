@@ -11,8 +11,10 @@ from ductor.engine.graph import Graph
 from ductor.engine.task import task_of
 from ductor.model.attempt import AttemptTask
 from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
+from ductor.model.enums import StepType
 from ductor.model.errors import StepError, clip
 from ductor.model.intent import Intent, IntentKind
+from ductor.model.lineage import step_of
 from ductor.model.run import RunState
 from ductor.ports import Clock, Ids, Outgoing, Queue, Timers, UnavailableError
 
@@ -32,6 +34,28 @@ class Attempts(Protocol):
         ...
 
 
+class AttemptDoor(Protocol):
+    """Carries out the attempts of a step type that the step workers know nothing of. Returns intents to send."""
+
+    def start(
+        self, graph: Graph, state: RunState, node: str, attempt: int, generation: int, mark: str
+    ) -> Iterable[Intent]:
+        """Begin the attempt, unless it was."""
+        ...
+
+    def check(
+        self, graph: Graph, state: RunState, node: str, attempt: int, generation: int, mark: str
+    ) -> Iterable[Intent]:
+        """Look how the attempt is doing."""
+        ...
+
+    def revoke(
+        self, graph: Graph, state: RunState, node: str, attempt: int, generation: int, mark: str
+    ) -> Iterable[Intent]:
+        """Nobody wants the attempt any more."""
+        ...
+
+
 Handler = Callable[[Graph, RunState, Command, str], Iterable[Intent]]
 """Carries out one type of command of a committed state; the text is the command's id. Returns intents to send."""
 
@@ -39,7 +63,8 @@ Handler = Callable[[Graph, RunState, Command, str], Iterable[Intent]]
 class Dispatcher:
     """Sends what a commit asked for. Raises UnavailableError when something could not be sent: try the run again.
 
-    `handlers` carry out the commands of step types and run features that this module does not know.
+    `handlers` carry out the commands of step types and run features that this module does not know, `doors` the
+    attempts of step types that have no step workers.
     """
 
     def __init__(
@@ -52,8 +77,10 @@ class Dispatcher:
         clock: Clock,
         ids: Ids,
         handlers: Mapping[type, Handler] | None = None,
+        doors: Mapping[StepType, AttemptDoor] | None = None,
     ) -> None:
         self._handlers = handlers or {}
+        self._doors = doors or {}
         self._intents = intents
         self._steps = steps
         self._timers = timers
@@ -86,6 +113,12 @@ class Dispatcher:
         if handler is not None:
             replies.extend(handler(graph, state, command, mark))
             return
+        if isinstance(command, StartAttempt | CheckAttempt | RevokeAttempt):
+            door = self._doors.get(graph.by_ref[step_of(command.node)].step.type)
+            if door is not None:
+                act = _ACTS[type(command)](door)
+                replies.extend(act(graph, state, command.node, command.attempt, command.generation, mark))
+                return
         match command:
             case StartAttempt(node, attempt, _):
                 task = task_of(graph, state, node, attempt)
@@ -150,6 +183,13 @@ class Dispatcher:
     def intend(self, intents: Sequence[Intent]) -> None:
         """Send intents to their runs, in order, each with a fresh dedup id."""
         send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
+
+
+_ACTS: Final[Mapping[type, Callable[[AttemptDoor], Callable[..., Iterable[Intent]]]]] = {
+    StartAttempt: lambda door: door.start,
+    CheckAttempt: lambda door: door.check,
+    RevokeAttempt: lambda door: door.revoke,
+}
 
 
 def intent_message(intent: Intent, ids: Ids) -> Outgoing:

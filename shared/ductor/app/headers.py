@@ -75,12 +75,11 @@ def stalled_pk(number: int) -> str:
 
 
 def header_item(state: RunState) -> Item:
-    """The row `R#<run>`/`HEAD`. `i3` is present while the run is not terminal and a wake-up is armed."""
+    """The row `R#<run>`/`HEAD`. `i3` is present while a wake-up is armed."""
     origin = state.origin
     number = shard(origin.run_id)
     sort = f"{sort_time(origin.created_at)}#{origin.run_id}"
     status = effective_status(state)
-    wakes = state.wake_at and not status.terminal
     return Item(
         pk=run_pk(origin.run_id),
         sk=HEAD,
@@ -88,7 +87,7 @@ def header_item(state: RunState) -> Item:
         body=_encoder.encode(msgspec.structs.replace(state, loaded={}) if state.loaded else state),
         i1=(status_pk(origin.tenant, status, number), sort),
         i2=(tenant_pk(origin.tenant, number), sort),
-        i3=(wake_pk(number), f"{sort_time(state.wake_at)}#{origin.run_id}") if wakes else None,
+        i3=(wake_pk(number), f"{sort_time(state.wake_at)}#{origin.run_id}") if state.wake_at else None,
     )
 
 

@@ -51,6 +51,9 @@ def validation_context(known: Known, document: Mapping[str, JSON], now: int) -> 
     def connection(mode: str, ref: str) -> ConnectionRow | None:
         return _connection(known.table, tenant, home, mode, ref)
 
+    def version(slug: str, number: int) -> Standing:
+        return Standing.KNOWN if known.library.version_id(tenant, slug, number) else Standing.UNKNOWN
+
     def family(slug: str) -> Standing:
         return Standing.KNOWN if known.library.family(tenant, slug)[0].max_version else Standing.UNKNOWN
 
@@ -61,6 +64,7 @@ def validation_context(known: Known, document: Mapping[str, JSON], now: int) -> 
         connection=lambda mode, ref: Standing.KNOWN if connection(mode, ref) else Standing.UNKNOWN,
         connection_type=lambda mode, ref: found.type if (found := connection(mode, ref)) else "",
         family=family,
+        version=version,
         step_types=allowed.step_types,
         max_steps=allowed.max_steps,
     )

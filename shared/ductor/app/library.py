@@ -97,6 +97,15 @@ def family_item(tenant: str, family: Family, version: int) -> Item:
     return Item(pk=family_pk(tenant, family.slug), sk=FAM, version=version, body=pack(family))
 
 
+def version_sk(number: int) -> str:
+    """Sort key, beside the family's row, of the id of one of its versions."""
+    return f"V#{number:09d}"
+
+
+def version_item(tenant: str, row: DefinitionRow) -> Item:
+    return Item(pk=family_pk(tenant, row.family_slug), sk=version_sk(row.version), body=pack(row.id))
+
+
 def card_key(row: DefinitionRow) -> tuple[str, str]:
     """Key of the list entry. It holds nothing that ever changes, so that pages stay stable under writes."""
     return f"DL#{row.tenant}", f"{sort_time(row.created_at)}#{row.id}"
@@ -170,6 +179,18 @@ class Library:
         """The family and its row's version; an empty one with version 0 when there is none yet."""
         item = self._table.get(family_pk(tenant, slug), FAM)
         return (unpack(item.body, Family), item.version) if item else (Family(slug), 0)
+
+    def version_id(self, tenant: str, slug: str, number: int) -> str:
+        """The definition id of a version of a family; empty when there is none."""
+        item = self._table.get(family_pk(tenant, slug), version_sk(number))
+        return unpack(item.body, str) if item is not None else ""
+
+    def pinned_id(self, tenant: str, slug: str, number: int | None, environment: str) -> str:
+        """What a subworkflow step means now: that version, else the family's newest, first of the same environment."""
+        if number is not None:
+            return self.version_id(tenant, slug, number)
+        family, _ = self.family(tenant, slug)
+        return family.newest_in.get(environment) or family.newest_id
 
     def families(self, tenant: str, slugs: set[str]) -> dict[str, Family]:
         """The families that exist, by slug."""

@@ -21,11 +21,13 @@ class Behaviour(Protocol):
 
     `Plain` has the answers of a type that does not take part in something; derive from it. `speaks` says whether the
     type has registrations or commands of its own: asking the others would cost every transition. A type that
-    `takes_signals` is told of each signal while it waits, and may leave it.
+    `takes_signals` is told of each signal while it waits, and may leave it. The attempts of a `patient` type may take
+    long to stop, so that one looks after them ever more rarely.
     """
 
     speaks: bool
     takes_signals: bool
+    patient: bool
 
     def compile(self, step: Step) -> Any:
         """The step's args, parsed and with compiled expressions. Raises ValueError for args that validation refuses."""
@@ -81,6 +83,7 @@ class Plain:
 
     speaks = False
     takes_signals = False
+    patient = False
 
     def compile(self, step: Step) -> Any:
         return None

@@ -7,7 +7,17 @@ from typing import Final
 
 import msgspec
 
+from ductor.engine.closing import close, verdict
 from ductor.engine.context import NodeContext, TickContext
+from ductor.engine.lineage import (
+    FOLLOWS,
+    child_finished,
+    continue_as_new,
+    duty_done,
+    forward,
+    parent_closed,
+    refusal_by_lineage,
+)
 from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
 from ductor.engine.scopes import Place, item_path, scatter_of
 from ductor.engine.signals import keep_signal, refuses_signal
@@ -17,6 +27,7 @@ from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import Join, NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import DECISION_KINDS, NODE_KINDS, OPERATOR_KINDS, Intent, IntentKind
+from ductor.model.lineage import COMPENSATION
 from ductor.model.run import NodeState, Signal, TreeState
 from ductor.model.transition import Transition
 
@@ -75,11 +86,12 @@ def _node_due(ctx: TickContext, place: Place, paused_ms: int) -> Iterable[Transi
         return
     draining = state.ending is not None or not place.open
     if 0 < entry.check_at <= ctx.now and not entry.status.ended:
-        every = entry.check_every if draining else min(entry.check_every * 2, MAX_CHECK_MS)
+        hurried = draining and not place.node.behaviour.patient
+        every = entry.check_every if hurried else min(entry.check_every * 2, MAX_CHECK_MS)
         yield tr.NodeChecked(place.id, ctx.now + every, every)
     deadline = entry.deadline + (paused_ms if entry.deadline and entry.status is NodeStatus.RETRYING else 0)
     resting = state.status is RunStatus.PAUSED
-    if 0 < deadline <= ctx.now and entry.status in PARKED and not resting and not draining:
+    if 0 < deadline <= ctx.now and entry.status in _TIMED and not resting and not draining:
         yield from place.node.behaviour.due(NodeContext(ctx, place))
 
 
@@ -105,6 +117,7 @@ def _pages_due(ctx: TickContext, tree: TreeState) -> Iterable[Transition]:
 PAGES_PER_TICK: Final = 20
 """Pages that one tick opens on its own account; what its intents name comes on top."""
 
+_TIMED: Final = PARKED | {NodeStatus.SCHEDULED}
 MAX_CHECK_MS: Final = 86_400_000
 
 
@@ -136,22 +149,24 @@ def decide_end(ctx: TickContext) -> Iterable[Transition]:
     if state.root.attempts or (tree is not None and (tree.attempts or tree.closing)):
         return
     if state.ending is not None:
-        yield tr.RunEnded(state.ending, error=state.error, reason=state.reason)
+        yield from close(ctx, state.ending, error=state.error, reason=state.reason)
     elif state.root.ended == ctx.graph.size and state.status is not RunStatus.PAUSED:
         yield from _completed(ctx)
 
 
 def _completed(ctx: TickContext) -> Iterable[Transition]:
     template = ctx.graph.output
-    if template is None:
-        yield tr.RunEnded(RunStatus.COMPLETED)
+    fault = verdict(ctx) if ctx.state.origin.kind == COMPENSATION else None
+    if template is None or fault:
+        yield from close(ctx, RunStatus.FAILED if fault else RunStatus.COMPLETED, error=fault)
         return
     try:
         output = template.render(ctx.bindings(template.reads), Budget())
-    except ExpressionError as fault:
-        yield tr.RunEnded(RunStatus.FAILED, error=StepError(fault.code, f"output: {fault.message}", retryable=False))
+    except ExpressionError as wrong:
+        error = StepError(wrong.code, f"output: {wrong.message}", retryable=False)
+        yield from close(ctx, RunStatus.FAILED, error=error)
         return
-    yield tr.RunEnded(RunStatus.COMPLETED, ctx.keep(output))
+    yield from close(ctx, RunStatus.COMPLETED, ctx.keep(output))
 
 
 def _joined(place: Place) -> bool:
@@ -228,17 +243,31 @@ def _command_failed(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return _attempt_finished(ctx, refused)
 
 
+def _child_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    """Matched by node, attempt and generation, never by the child's id: a successor may have taken its place."""
+    yield from child_finished(ctx, intent)
+    yield from _attempt_finished(ctx, intent)
+
+
+def _parent_closed(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    return parent_closed(ctx, intent, _cancel_run, _terminate)
+
+
 _RULES: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] = {
     IntentKind.START: _start,
     IntentKind.TIMER_FIRED: _start_late,
     IntentKind.ATTEMPT_FINISHED: _attempt_finished,
     IntentKind.COMMAND_FAILED: _command_failed,
+    IntentKind.CHILD_FINISHED: _child_finished,
+    IntentKind.PARENT_CLOSED: _parent_closed,
+    IntentKind.DUTY_DONE: duty_done,
 }
 
 
 def _operate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     """An operator's intent is applied or rejected, and either way leaves an audit entry."""
-    refusal = _refusal(ctx, intent)
+    follows = ctx.state.successor is not None and intent.kind in FOLLOWS and intent.error is None
+    refusal = None if follows else _refusal(ctx, intent)
     yield tr.OperatorAudited(
         intent_id=intent.id,
         operation=intent.kind.value,
@@ -251,7 +280,9 @@ def _operate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
         code=refusal[0] if refusal else "",
         message=refusal[1] if refusal else "",
     )
-    if not refusal:
+    if follows:
+        yield from forward(intent)
+    elif not refusal:
         yield from _OPERATIONS[intent.kind](ctx, intent)
 
 
@@ -261,7 +292,13 @@ def decide_aborted(ctx: TickContext, intent: Intent, error: StepError) -> Iterab
     entry = place.entry if place else None
     if intent.kind in OPERATOR_KINDS:
         yield from _operate(ctx, msgspec.structs.replace(intent, error=intent.error or error))
-    elif intent.kind is IntentKind.ATTEMPT_FINISHED and entry is not None and _awaits(entry, intent):
+        return
+    if intent.kind is IntentKind.DUTY_DONE:
+        yield from duty_done(ctx, intent)
+    if intent.kind is IntentKind.CHILD_FINISHED:
+        yield from child_finished(ctx, intent)
+    ended = intent.kind in (IntentKind.ATTEMPT_FINISHED, IntentKind.CHILD_FINISHED)
+    if ended and entry is not None and _awaits(entry, intent):
         yield tr.NodeCancelled(intent.node)
 
 
@@ -284,7 +321,7 @@ def _refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
     refusal = _control_refusal(ctx.state.status, ctx.state.ending, intent.kind)
     if refusal is None and intent.kind is IntentKind.SIGNAL:
         return refuses_signal(ctx)
-    return refusal
+    return refusal or refusal_by_lineage(ctx, intent)
 
 
 def _decision_refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
@@ -343,7 +380,7 @@ def _cancel_run(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
 
 def _terminate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     yield from cancel_nodes(ctx, _LIVE)
-    yield tr.RunEnded(RunStatus.TERMINATED, reason=intent.reason)
+    yield from close(ctx, RunStatus.TERMINATED, reason=intent.reason)
 
 
 def _redrive(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
@@ -357,6 +394,7 @@ _OPERATIONS: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transitio
     IntentKind.CANCEL: _cancel_run,
     IntentKind.TERMINATE: _terminate,
     IntentKind.REDRIVE: _redrive,
+    IntentKind.CONTINUE_AS_NEW: continue_as_new,
     IntentKind.APPROVE: _decide_node,
     IntentKind.REJECT: _decide_node,
     IntentKind.RESOLVE: _decide_node,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappush
-from typing import Any
+from typing import Any, Final
 
 from ductor.engine.evolve_items import DRAIN_CHECK_MS, EVOLVE_ITEMS
 from ductor.engine.graph import Graph
@@ -17,6 +17,7 @@ from ductor.engine.revive import revive
 from ductor.engine.scopes import Place
 from ductor.model import transition as tr
 from ductor.model.enums import NodeStatus, RunStatus
+from ductor.model.lineage import Linked, Successor, child_key
 from ductor.model.run import NodeState, RunState, Signal
 from ductor.model.transition import Transition
 
@@ -35,6 +36,7 @@ def _run_started(graph: Graph, state: RunState, t: tr.RunStarted, at: int) -> No
     state.started_at = at
     state.deadline = t.deadline
     state.wake_at = 0  # until here it only said when to look whether the run was ever started
+    state.context = state.origin.seed_context
     for index in graph.roots:
         heappush(state.root.ready, index)
 
@@ -58,6 +60,8 @@ def _run_redriven(graph: Graph, state: RunState, t: tr.RunRedriven, _at: int) ->
     state.status = RunStatus.RUNNING
     state.ending = state.error = None
     state.reason = ""
+    state.duties = ()
+    state.linked = {}
     state.finished_at = 0
     state.deadline = t.deadline
     for index in revive(graph, state, state.root, graph.nodes):
@@ -84,6 +88,49 @@ def _run_ended(_graph: Graph, state: RunState, t: tr.RunEnded, at: int) -> None:
     state.output = t.output
     state.error = t.error
     state.reason = t.reason
+    state.duties = t.duties
+    if owes(state):
+        state.wake_at = at + DUTY_CHECK_MS
+
+
+def owes(state: RunState) -> bool:
+    """Whether somebody must still be told, started or closed on behalf of a run that has ended."""
+    return bool(state.duties) or any(policy != ABANDON for policy in state.children.values())
+
+
+ABANDON: Final = "abandon"
+"""The parent_close_policy of a child that outlives its parent."""
+
+DUTY_CHECK_MS: Final = 60_000
+"""How soon after its end a run first looks whether the others know."""
+
+
+def _child_ended(_graph: Graph, state: RunState, t: tr.ChildEnded, _at: int) -> None:
+    state.children.pop(t.key, None)
+    _rest(state)
+
+
+def _linked_planned(_graph: Graph, state: RunState, t: tr.LinkedPlanned, _at: int) -> None:
+    state.linked[t.kind] = Linked(state.seq, t.plan, t.undoes)
+
+
+def _successor_planned(_graph: Graph, state: RunState, t: tr.SuccessorPlanned, _at: int) -> None:
+    state.successor = Successor(t.run_id, t.context)
+
+
+def _intent_forwarded(_graph: Graph, _state: RunState, _t: tr.IntentForwarded, _at: int) -> None:
+    """It changes the successor, not this run."""
+
+
+def _duty_done(_graph: Graph, state: RunState, t: tr.DutyDone, _at: int) -> None:
+    state.duties = tuple(duty for duty in state.duties if duty != t.duty)
+    _rest(state)
+
+
+def _rest(state: RunState) -> None:
+    """A run that has ended and owes nothing needs no wake-up any more."""
+    if state.status.terminal and not owes(state):
+        state.wake_at = 0
 
 
 def _node_scheduled(graph: Graph, state: RunState, t: tr.NodeScheduled, at: int) -> None:
@@ -96,7 +143,9 @@ def _node_scheduled(graph: Graph, state: RunState, t: tr.NodeScheduled, at: int)
     node.input = t.input
     node.connection = t.connection
     node.scheduled_at = at
-    node.deadline = 0
+    node.deadline = t.deadline
+    if t.child:
+        state.children[child_key(t.node, t.attempt, t.generation)] = t.child
     node.check_at = t.check_at
     node.check_every = t.check_every
     mark(state, place, node)
@@ -225,5 +274,10 @@ _EVOLVE: dict[type, Callable[[Graph, RunState, Any, int], None]] = {
     tr.CheckpointReached: _checkpoint_reached,
     tr.WakeArmed: _wake_armed,
     tr.OperatorAudited: _operator_audited,
+    tr.ChildEnded: _child_ended,
+    tr.LinkedPlanned: _linked_planned,
+    tr.SuccessorPlanned: _successor_planned,
+    tr.IntentForwarded: _intent_forwarded,
+    tr.DutyDone: _duty_done,
     **EVOLVE_ITEMS,
 }

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ductor.engine.closing import owed
 from ductor.engine.context import Load, NodeContext, TickContext
 from ductor.engine.decide import (
+    MAX_CHECK_MS,
     PAGES_PER_TICK,
     decide,
     decide_aborted,
@@ -20,17 +22,26 @@ from ductor.engine.decide import (
     decide_ready,
     soonest_due,
 )
+from ductor.engine.evolve import DUTY_CHECK_MS, owes
 from ductor.engine.graph import Graph
 from ductor.engine.items import close_page, end_items, open_items, opening_place, out_in, ready_place, shut
 from ductor.engine.outcome import ending
 from ductor.engine.scopes import Place, find
 from ductor.model import transition as tr
-from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, Registration, RevokeAttempt, StartAttempt
+from ductor.model.command import (
+    ArmWake,
+    CheckAttempt,
+    Command,
+    ForwardIntent,
+    Nudge,
+    Registration,
+    RevokeAttempt,
+    StartAttempt,
+)
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
-from ductor.model.json import JSON
-from ductor.model.payload import Payload, Stored
+from ductor.model.payload import Stored
 from ductor.model.run import RunState, TreeState
 from ductor.model.transition import Transition
 
@@ -147,7 +158,7 @@ def _fire(ctx: TickContext, intents: Sequence[Intent]) -> bool:
     kinds = {intent.kind for intent in intents}
     fired = IntentKind.TIMER_FIRED in kinds and 0 < ctx.state.wake_at <= ctx.now
     if fired:
-        ctx.apply(tr.WakeArmed(0))
+        ctx.apply(tr.WakeArmed(_next_look(ctx)))
     rescan = fired or bool(kinds & _RESCAN)
     while (rescan or 0 < ctx.soonest <= ctx.now) and not ctx.state.status.terminal:
         rescan = True  # `soonest` also stood for what is due later
@@ -158,6 +169,14 @@ def _fire(ctx: TickContext, intents: Sequence[Intent]) -> bool:
         if len(ctx.transitions) == before:
             break
     return rescan
+
+
+def _next_look(ctx: TickContext) -> int:
+    """When a run that has ended and still owes something looks again: ever more slowly. 0 = it needs no more looks."""
+    state = ctx.state
+    if not state.status.terminal or not owes(state):
+        return 0
+    return ctx.now + min(max(ctx.now - state.finished_at, DUTY_CHECK_MS), MAX_CHECK_MS)
 
 
 _RESCAN: Final = frozenset({IntentKind.RESUME, IntentKind.REDRIVE})
@@ -217,6 +236,8 @@ def _again(ctx: TickContext, intents: Sequence[Intent], commands: Sequence[Comma
     wake_at = ctx.state.wake_at
     if IntentKind.NUDGE in kinds and not ctx.transitions:
         yield from outstanding(ctx.state)
+    elif ctx.state.status.terminal and any(isinstance(transition, tr.WakeArmed) for transition in ctx.transitions):
+        yield from owed(ctx.state, check=True)
     elif IntentKind.TIMER_FIRED in kinds and wake_at > ctx.now and ArmWake(wake_at) not in commands:
         yield ArmWake(wake_at)
 
@@ -247,6 +268,19 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
         case tr.WakeArmed(at) if at and at == state.wake_at:
             yield ArmWake(at)
         case _:
+            yield from _to_others(state, transition)
+
+
+def _to_others(state: RunState, transition: Transition) -> Iterable[Command]:
+    """What other runs get to know."""
+    match transition:
+        case tr.RunEnded():
+            yield from owed(state, check=False)
+            if state.wake_at:
+                yield ArmWake(state.wake_at)
+        case tr.IntentForwarded():
+            yield ForwardIntent(*(getattr(transition, name) for name in ForwardIntent.__struct_fields__))
+        case _:
             pass
 
 
@@ -266,9 +300,9 @@ def _revocations(state: RunState) -> Iterable[Command]:
 
 def outstanding(state: RunState) -> tuple[Command, ...]:
     """What must be in flight for this state, derived from it alone: sending it again is harmless and always enough."""
-    if state.status.terminal:
-        return ()
     commands: list[Command] = []
+    if state.status.terminal:
+        commands.extend(owed(state, check=True))
     for ref, entry in state.root.nodes.items():
         if entry.status is NodeStatus.SCHEDULED:
             kind = RevokeAttempt if state.ending else CheckAttempt
@@ -278,20 +312,17 @@ def outstanding(state: RunState) -> tuple[Command, ...]:
     return tuple(commands)
 
 
-def abort(graph: Graph, state: RunState, intents: Sequence[Intent], error: StepError, now: int) -> Tick:
+def abort(graph: Graph, state: RunState, intents: Sequence[Intent], error: StepError, now: int, load: Load) -> Tick:
     """A tick that fails the run whatever the intents say: the way out when its state cannot be stored.
 
     Operators' requests are rejected with the error, ended attempts are closed without their results.
     """
-    ctx = TickContext(graph, state, now, _no_payloads)
+    ctx = TickContext(graph, state, now, load)
     if not state.ending and not state.status.terminal:
         _apply(ctx, ending(ctx, RunStatus.FAILED, error, ""))
     for intent in intents:
         _apply(ctx, decide_aborted(ctx, intent, error))
     _apply(ctx, decide_end(ctx))
     _arm(ctx, rescan=True)
-    return Tick(state, tuple(ctx.transitions), _commands(ctx, (), left_before=False), (), ())
-
-
-def _no_payloads(payload: Payload) -> JSON:
-    raise LookupError(f"{payload} is not needed to end a run")
+    commands = _commands(ctx, (), left_before=False)
+    return Tick(state, tuple(ctx.transitions), commands, tuple(ctx.stores.values()), ())

@@ -68,7 +68,57 @@ class CloseWaiter(msgspec.Struct, frozen=True, omit_defaults=True, tag="close_wa
     answer: bool = False
 
 
-Command = StartAttempt | RevokeAttempt | CheckAttempt | ArmWake | Nudge | ScanLookback | CheckWaiter | CloseWaiter
+class TellParent(msgspec.Struct, frozen=True, omit_defaults=True, tag="tell_parent"):
+    """Report the end of this run to the run that started it. `check`: look first whether it knows."""
+
+    check: bool = False
+
+
+class CloseChild(msgspec.Struct, frozen=True, omit_defaults=True, tag="close_child"):
+    """Cancel or terminate a child run that nobody waits for any more, as its policy and this run's end ask."""
+
+    node: str
+    attempt: int
+    generation: int
+
+
+class StartLinked(msgspec.Struct, frozen=True, omit_defaults=True, tag="start_linked"):
+    """Start the compensation or hook run that was planned at the end of this run."""
+
+    kind: str
+
+
+class StartSuccessor(msgspec.Struct, frozen=True, omit_defaults=True, tag="start_successor"):
+    """Start the run that goes on where this one ended with continue-as-new."""
+
+
+class ForwardIntent(msgspec.Struct, frozen=True, omit_defaults=True, tag="forward"):
+    """Hand what came too late for this run to its successor, under the same id."""
+
+    kind: str
+    intent_id: str
+    actor: str = ""
+    request_id: str = ""
+    request_hash: str = ""
+    reason: str = ""
+    body: JSON = None
+
+
+Command = (
+    StartAttempt
+    | RevokeAttempt
+    | CheckAttempt
+    | ArmWake
+    | Nudge
+    | ScanLookback
+    | CheckWaiter
+    | CloseWaiter
+    | TellParent
+    | CloseChild
+    | StartLinked
+    | StartSuccessor
+    | ForwardIntent
+)
 
 
 class RegisterWaiter(msgspec.Struct, frozen=True, omit_defaults=True, tag="waiter"):

@@ -101,7 +101,10 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Definition(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A published document. `variables` maps names to `{default, overridable}`; `run_timeout_ms` 0 = none."""
+    """A published document. `variables` maps names to `{default, overridable}`; `run_timeout_ms` 0 = none.
+
+    `pins` are the definition ids of the versions that its subworkflow steps run, found when it was published.
+    """
 
     family_slug: str
     environment: str = ""
@@ -119,6 +122,7 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     run_timeout_ms: int = 0
     hooks: dict[str, JSON] = {}
     concurrency: JSON = None
+    pins: dict[str, str] = {}
 
 
 class DefinitionRow(msgspec.Struct, kw_only=True, omit_defaults=True):

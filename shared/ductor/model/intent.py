@@ -37,6 +37,7 @@ class IntentKind(StrEnum):
     DIGEST_CLOSED = "digest_closed"
     ADMIT = "admit"
     CONTINUE_AS_NEW = "continue_as_new"
+    DUTY_DONE = "duty_done"
     NODE_PAUSE = "node_pause"
     NODE_RESUME = "node_resume"
     NODE_RESET = "node_reset"
@@ -73,7 +74,6 @@ NODE_KINDS = frozenset(
     {
         IntentKind.EVENT_MATCHED,
         IntentKind.WAIT_CLOSED,
-        IntentKind.CHILD_FINISHED,
         IntentKind.DIGEST_ARRIVAL,
         IntentKind.DIGEST_CLOSED,
     }

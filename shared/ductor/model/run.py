@@ -11,6 +11,7 @@ from ductor.model.command import Command
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
+from ductor.model.lineage import Linked, Successor
 from ductor.model.payload import NULL, Payload
 from ductor.model.transition import Transition
 
@@ -207,7 +208,11 @@ class LastTick(msgspec.Struct, omit_defaults=True):
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run was started with; never changes. `labels` are (key, id) pairs, `input` is TRIGGER.payload."""
+    """What a run was started with; never changes. `labels` are (key, id) pairs, `input` is TRIGGER.payload.
+
+    A child run belongs to one attempt of its parent's node; `detached`: nobody waits for its end. `seed_context` is
+    the run context of a successor.
+    """
 
     run_id: str
     tenant: str
@@ -232,6 +237,10 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     scheduled_at: int = 0
     external_deployment_id: str = ""
     created_by: str = ""
+    parent_attempt: int = 0
+    parent_generation: int = 0
+    detached: bool = False
+    seed_context: Payload = NULL
 
 
 class Signal(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -249,6 +258,10 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     `paused_at` is set while paused. `ending` names the terminal state that a draining run is on its way to. `wake_at`
     is the armed wake-up, 0 when none. `updated_at` never runs backwards. `tree` appears with the first scatter.
     `loaded` holds the pages that were read or changed; they are stored in rows of their own, never in the header.
+
+    `children` are the child runs that have not ended as far as this run knows, with their parent_close_policy.
+    `duties` are what other runs must be told or must be started after the end; until they and `children` that follow
+    their parent are gone, a run that has ended keeps a wake-up. `linked` are the runs planned at the end, by kind.
     """
 
     origin: Origin
@@ -273,6 +286,10 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     finished_at: int = 0
     deadline: int = 0
     wake_at: int = 0
+    children: dict[str, str] = {}
+    linked: dict[str, Linked] = {}
+    duties: tuple[str, ...] = ()
+    successor: Successor | None = None
     last: LastTick = msgspec.field(default_factory=LastTick)
 
     @property

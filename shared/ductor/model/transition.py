@@ -43,18 +43,20 @@ class RunEnding(_Transition, frozen=True, tag="run_ending"):
 
 
 class RunEnded(_Transition, frozen=True, tag="run_ended"):
-    """Terminal."""
+    """Terminal. `duties` are what it owes to other runs from here: see `RunState.duties`."""
 
     status: RunStatus
     output: Payload = NULL
     error: StepError | None = None
     reason: str = ""
+    duties: tuple[str, ...] = ()
 
 
 class NodeScheduled(_Transition, frozen=True, tag="node_scheduled"):
     """An attempt was handed out. `input` is what it was rendered to; it is never rendered again.
 
-    Neither is `connection`, where the step's connection_ref is a template; empty: it stands in the definition.
+    Neither is `connection`, where the step's connection_ref is a template; empty: it stands in the definition. A child
+    run carries the attempt out when `child` has its parent_close_policy; at `deadline` (0 = none) nobody waits longer.
     """
 
     node: str
@@ -64,6 +66,8 @@ class NodeScheduled(_Transition, frozen=True, tag="node_scheduled"):
     check_at: int = 0
     check_every: int = 0
     connection: str = ""
+    deadline: int = 0
+    child: str = ""
 
 
 class NodeParked(_Transition, frozen=True, tag="node_parked"):
@@ -257,6 +261,45 @@ class OperatorAudited(_Transition, frozen=True, tag="operator_audited"):
     message: str = ""
 
 
+class ChildEnded(_Transition, frozen=True, tag="child_ended"):
+    """A child run has ended, or was never begun: nobody has to close it any more."""
+
+    key: str
+
+
+class LinkedPlanned(_Transition, frozen=True, tag="linked_planned"):
+    """The run is about to end, and a compensation or hook run follows. `undoes`: it has inverses."""
+
+    kind: str
+    plan: Payload
+    undoes: bool = False
+
+
+class SuccessorPlanned(_Transition, frozen=True, tag="successor_planned"):
+    """The run is about to end, and `run_id` goes on with `context`."""
+
+    run_id: str
+    context: Payload = NULL
+
+
+class IntentForwarded(_Transition, frozen=True, tag="intent_forwarded"):
+    """Something came after continue-as-new and was handed to the successor."""
+
+    kind: str
+    intent_id: str
+    actor: str = ""
+    request_id: str = ""
+    request_hash: str = ""
+    reason: str = ""
+    body: JSON = None
+
+
+class DutyDone(_Transition, frozen=True, tag="duty_done"):
+    """Another run knows what this one owed it."""
+
+    duty: str
+
+
 Transition = (
     RunStarted
     | RunPaused
@@ -285,4 +328,9 @@ Transition = (
     | CheckpointReached
     | WakeArmed
     | OperatorAudited
+    | ChildEnded
+    | LinkedPlanned
+    | SuccessorPlanned
+    | IntentForwarded
+    | DutyDone
 )

@@ -15,6 +15,7 @@ from ductor.steps.gather import GatherBehaviour
 from ductor.steps.race import RaceBehaviour
 from ductor.steps.scatter import ScatterBehaviour
 from ductor.steps.shaping import DataflowBehaviour
+from ductor.steps.subworkflow import SubworkflowBehaviour
 from ductor.steps.wait import WaitBehaviour
 from ductor.steps.wait_event import WaitEventBehaviour
 
@@ -29,4 +30,5 @@ BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.RACE: RaceBehaviour(),
     StepType.WAIT_EVENT: WaitEventBehaviour(),
     StepType.EVENT_SET: EventSetBehaviour(),
+    StepType.SUBWORKFLOW: SubworkflowBehaviour(),
 }

@@ -102,6 +102,7 @@ _SPECS: Final = (
         subworkflow.parse_args,
         subworkflow.validate,
         subworkflow.expressions,
+        executable=True,
     ),
     StepSpec(
         StepType.AI_ACTION,

@@ -15,6 +15,7 @@ from ductor.model import transition as tr
 from ductor.model.attempt import Attempt
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
+from ductor.testing.lineage import unrelated
 from ductor.testing.oracle import Oracle, asks_people, faults_of, unwatched_of
 from ductor.testing.world import World
 
@@ -26,6 +27,7 @@ def violations(world: World, *, final: bool = False) -> list[str]:
     found: list[str] = []
     for run_id in world.run_ids():
         found += [f"run {run_id}: {fault}" for fault in _of_run(world, run_id, final)]
+    found += unrelated(world, final=final)
     return found
 
 

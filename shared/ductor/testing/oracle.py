@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ductor.engine.evolve import evolve
+from ductor.engine.evolve import evolve, owes
 from ductor.engine.graph import Graph
 from ductor.engine.scopes import find
 from ductor.model import transition as tr
@@ -34,6 +34,14 @@ _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.PageClosed: frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED, _S.WAITING}),
     tr.GatherCollected: frozenset({_S.PENDING, _S.WAITING}),
 }
+_AFTERWARDS: Final = (
+    tr.OperatorAudited,
+    tr.RunRedriven,
+    tr.DutyDone,
+    tr.ChildEnded,
+    tr.IntentForwarded,
+    tr.WakeArmed,
+)
 _STARTS: Final = (tr.NodeScheduled, tr.NodeParked, tr.NodeSkipped)
 _LIVE: Final = frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.RUNNING, _S.PAUSED})
 
@@ -85,7 +93,7 @@ class Oracle:
         state = self.state
         closes = isinstance(transition, tr.PageClosed) or "@" in getattr(transition, "node", "")
         closing = state.status is RunStatus.TERMINATED and closes
-        if state.status.terminal and not closing and not isinstance(transition, tr.OperatorAudited | tr.RunRedriven):
+        if state.status.terminal and not closing and not isinstance(transition, _AFTERWARDS):
             yield f"the run has ended as {state.status.value}"
         if isinstance(transition, tr.RunStarted) and state.started_at:
             yield "the run had started"
@@ -188,8 +196,8 @@ def faults_of(state: RunState, unwatched: frozenset[str] = frozenset()) -> Itera
     if state.status.terminal:
         if live:
             yield f"live steps {live} in a run that is {state.status.value}"
-        if state.wake_at:
-            yield "a run that has ended has a wake-up"
+        if bool(state.wake_at) != owes(state):
+            yield f"a run that has ended has the wake-up {state.wake_at} and owes {state.duties} {state.children}"
         return
     for ref, entry in nodes.items():
         if entry.status.ended and not entry.finished_at:

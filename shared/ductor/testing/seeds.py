@@ -6,6 +6,7 @@ import random
 from typing import Final
 
 from ductor.testing.chaos import PROFILES
+from ductor.testing.families import related
 from ductor.testing.graphs import random_definition
 from ductor.testing.invariants import violations
 from ductor.testing.schedule import Client, NeverAtRestError, Schedule
@@ -47,9 +48,13 @@ def _live(world: World) -> None:
 
 
 def _clients(world: World, rng: random.Random) -> list[Client]:
-    definitions = [world.publish(random_definition(rng, number)) for number in range(rng.choice((1, 1, 2)))]
+    families: dict[str, str] = {}
+    for number in range(rng.choice((1, 1, 2, 4))):
+        definition = related(rng, random_definition(rng, number), families)
+        families[definition.family_slug] = world.publish(definition)
+    definitions = list(families.values())
     return [
-        Client(rng.choice(definitions), {"n": rng.randint(0, 3)}, f"key-{number}")
+        Client(rng.choice((*definitions, definitions[-1])), {"n": rng.randint(0, 3)}, f"key-{number}")
         for number in range(rng.choice((1, 1, 2, 3)))
     ]
 

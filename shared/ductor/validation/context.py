@@ -35,12 +35,18 @@ def _unknown_type(mode: str, ref: str) -> str:
     return ""
 
 
+def _unresolved_version(slug: str, number: int) -> Standing:
+    del slug, number
+    return Standing.UNRESOLVED
+
+
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The installation as the validator sees it.
 
     `now` (epoch ms) is only used for warnings about the coming year. `environment(key)` may answer NOT_WRITABLE.
-    `connection(mode, ref)` is asked for literal references only: a template is known at run time. `family(slug)` is
-    asked for subworkflows. `connection_type(mode, ref)` is asked for a known connection; it is empty when nobody knows.
+    `connection(mode, ref)` is asked for literal references only: a template is known at run time. `family(slug)` and
+    `version(slug, number)` are asked for subworkflows.
+    `connection_type(mode, ref)` is asked for a known connection; it is empty when nobody knows.
     `step_types` and `max_steps` are what the plan allows, None and 0 for everything. The defaults are those of an
     offline check.
     """
@@ -53,3 +59,4 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     max_steps: int = 0
     connection: Callable[[str, str], Standing] = _unresolved_connection
     family: Callable[[str], Standing] = _unresolved
+    version: Callable[[str, int], Standing] = _unresolved_version

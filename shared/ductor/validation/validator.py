@@ -69,18 +69,28 @@ def _check_step(step: Step, view: View, context: Context, found: Found) -> None:
     for violation in spec.validate(step, view):
         found.add(violation)
     if step.type is StepType.SUBWORKFLOW:
-        _check_family(step, context, found)
+        _check_family(step, view, context, found)
 
 
-def _check_family(step: Step, context: Context, found: Found) -> None:
+def _check_family(step: Step, view: View, context: Context, found: Found) -> None:
     slug = step.args.get("family_slug") if isinstance(step.args, dict) else None
     if not isinstance(slug, str):
         return
     standing = context.family(slug)
     field = f"{step.ref}.args.family_slug"
+    if slug == view.document.get("family_slug"):
+        message = "a workflow cannot run itself as a subworkflow; loop with a trigger or continue as new"
+        found.fault(field, "SUBWORKFLOW_RECURSION", message)
+        return
     if standing is Standing.UNKNOWN:
         message = f"no published workflow has the family '{slug[:64]}'; publish it first or correct the name"
         found.fault(field, "SUBWORKFLOW_UNKNOWN", message)
     elif standing is Standing.UNRESOLVED:
         message = f"whether '{slug[:64]}' is published is known to the server only"
         found.fault(field, "SUBWORKFLOW_UNKNOWN", message, Severity.UNRESOLVED)
+    number = step.args.get("version")
+    if standing is not Standing.KNOWN or not isinstance(number, int) or isinstance(number, bool):
+        return
+    if context.version(slug, number) is Standing.UNKNOWN:
+        message = f"'{slug[:64]}' has no version {number}; leave it out to pin the newest one"
+        found.fault(f"{step.ref}.args.version", "SUBWORKFLOW_UNKNOWN", message)

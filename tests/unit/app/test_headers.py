@@ -48,10 +48,14 @@ def test_a_run_with_only_parked_nodes_is_listed_as_waiting() -> None:
 
 
 @pytest.mark.parametrize("status", RunStatus)
-def test_a_run_is_found_by_its_wake_up_while_it_is_not_terminal(status: RunStatus) -> None:
+def test_a_run_is_found_by_its_wake_up_also_after_its_end(status: RunStatus) -> None:
     item = header_item(state(status=status, wake_at=1_700_000_060_000))
-    expected = None if status.terminal else (f"WAKE#{shard('run-1')}", "1700000060000#run-1")
-    assert item.i3 == expected
+    assert item.i3 == (f"WAKE#{shard('run-1')}", "1700000060000#run-1")
+
+
+@pytest.mark.parametrize("status", RunStatus)
+def test_a_run_without_a_wake_up_is_not_found_by_one(status: RunStatus) -> None:
+    assert header_item(state(status=status)).i3 is None
 
 
 def test_a_stalled_run_is_found_as_such_and_not_by_its_wake_up() -> None:

@@ -1,0 +1,107 @@
+"""What must hold between the runs of a world: nobody is left alone, untold, undone twice or not undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ductor.engine.closing import places_of
+from ductor.engine.evolve import ABANDON
+from ductor.model.definition import Compensation
+from ductor.model.enums import NodeStatus, RunStatus, StepType
+from ductor.model.lineage import COMPENSATION, WORKFLOW, child_run_id
+from ductor.model.payload import NULL
+from ductor.model.run import NodeState, RunState
+from ductor.testing.world import World
+
+_UNDO: Final = {
+    RunStatus.FAILED: "on_failure",
+    RunStatus.TIMED_OUT: "on_failure",
+    RunStatus.CANCELLED: "on_cancel",
+}
+
+
+def unrelated(world: World, *, final: bool) -> Iterator[str]:
+    """Every broken promise between runs, once all is at rest."""
+    states = {run_id: world.state(run_id) for run_id in world.run_ids()}
+    for run_id, state in states.items():
+        if world.stalled(run_id) or not state.status.terminal:
+            continue
+        for fault in (*_owing(state, final), *_undone(world, state, states), *_answered(world, state, states)):
+            yield f"run {run_id}: {fault}"
+
+
+def _owing(state: RunState, final: bool) -> Iterator[str]:
+    if not final:
+        return
+    if state.duties:
+        yield f"has ended and still owes {state.duties}"
+    open_ones = [key for key, policy in state.children.items() if policy != ABANDON]
+    if open_ones:
+        yield f"has ended and does not know how {open_ones} did"
+
+
+def _undone(world: World, state: RunState, states: dict[str, RunState]) -> Iterator[str]:
+    """One compensation run with exactly the inverses of what took effect, the last effect first."""
+    runs = [
+        other for other in states.values() if other.origin.parent_run_id == state.run_id and _kind(other, COMPENSATION)
+    ]
+    undoing = [other for other in runs if any(name.startswith("undo-") for name in world.graph(other.run_id).by_ref)]
+    expected = [_plain(name) for name in _inverses(world, state)] if _kind(state, WORKFLOW) else []
+    if len(undoing) != bool(expected):
+        yield f"has {len(undoing)} compensation runs for the inverses {expected}"
+    for other in undoing:
+        names = [_plain(name) for name in world.graph(other.run_id).by_ref if name.startswith("undo-")]
+        if names != expected:
+            yield f"is undone by {names}, not by {expected}"
+
+
+def _kind(state: RunState, kind: str) -> bool:
+    return state.origin.kind == kind
+
+
+def _plain(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _inverses(world: World, state: RunState) -> list[str]:
+    field = _UNDO.get(state.status)
+    if field is None:
+        return []
+    graph = world.graph(state.run_id)
+    ended: list[tuple[int, str, Compensation]] = []
+    for node in graph.nodes:
+        for place in places_of(graph, state, node):
+            entry = place.entry
+            if node.step.compensation and entry and _took_effect(entry, node.step.type):
+                ended.append((entry.ended_seq, place.id.replace("@", "-").replace(".", "-"), node.step.compensation))
+    ordered = sorted(ended, key=lambda one: one[0], reverse=True)
+    return [f"undo-{name}" for _, name, own in ordered for _ in getattr(own, field)]
+
+
+def _took_effect(entry: NodeState, kind: StepType) -> bool:
+    if entry.status is NodeStatus.COMPLETED:
+        return entry.error is None
+    failed = entry.status in (NodeStatus.FAILED, NodeStatus.TIMED_OUT)
+    return failed and entry.output != NULL and kind is not StepType.APPROVAL
+
+
+def _answered(world: World, state: RunState, states: dict[str, RunState]) -> Iterator[str]:
+    """A subworkflow step that completed has a child that did, with this output."""
+    graph = world.graph(state.run_id)
+    for place in (place for node in graph.nodes for place in places_of(graph, state, node)):
+        node, entry = place.node, place.entry
+        completed = entry is not None and entry.status is NodeStatus.COMPLETED and entry.error is None
+        if node.step.type is not StepType.SUBWORKFLOW or entry is None or not completed:
+            continue
+        child = states.get(child_run_id(state.run_id, place.id, entry.attempt, entry.generation))
+        if child is None:
+            yield f"{place.id} completed without a child"
+            continue
+        while child.successor is not None and child.successor.run_id in states:
+            child = states[child.successor.run_id]
+        if not node.step.args.get("wait", True):
+            continue
+        shown, told = world.value(state.run_id, entry.output), world.value(child.run_id, child.output)
+        if child.status is not RunStatus.COMPLETED or shown != told:
+            yield f"{place.id} shows {shown}, its child {child.run_id} is {child.status.value} with {told}"

@@ -15,7 +15,8 @@ from ductor.app.shared_cache import SharedCache
 from ductor.engine.graph import Graph, GraphNode, compile_graph
 from ductor.engine.regions import ROOT
 from ductor.engine.scopes import find, item_path, page_of
-from ductor.model.definition import Step
+from ductor.model.definition import Definition, Step
+from ductor.model.enums import StepType
 from ductor.model.run import NodeState, RunState, ScopeState
 from ductor.ports import Table
 from ductor.steps.behaviours import BEHAVIOURS
@@ -49,6 +50,12 @@ class Places:
         attach(self._table, state)
         place = find(self._graph(state), state, node_id)
         return place.entry if place else None
+
+    def repeated(self, state: RunState, definition: Definition) -> frozenset[str]:
+        """The refs of the steps that run once per item, and so have no node of their own in the run's scope."""
+        if all(step.type is not StepType.SCATTER for step in definition.steps):
+            return frozenset()
+        return frozenset(node.ref for node in self._graph(state).nodes if node.region != ROOT)
 
     def page(self, state: RunState, scope: str, size: int, after: str | None) -> tuple[list[ItemNode], str | None]:
         """Nodes of one step in the order of their items, and the position to go on after.

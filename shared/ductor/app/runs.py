@@ -94,7 +94,10 @@ class Runs:
         return summarise(state, self._steps(state), self._stall_notes([item]).get(run_id))
 
     def snapshot(self, caller: Caller, run_id: str) -> Snapshot:
-        """Every node of the run's graph with its latest output, error and what it waits for."""
+        """Every node of the run's own scope with its latest output, error and what it waits for.
+
+        The steps that a scatter repeats are read with `items`.
+        """
         require(caller, Scope.WORKFLOW_READ)
         item, state = self._state(caller, run_id)
         definition = self._definition(state)
@@ -245,7 +248,10 @@ class Runs:
         claimed = self._claimed(state, state.root.nodes)
         untouched = NodeState()
         views = []
+        repeated = self._places.repeated(state, definition)
         for step in definition.steps:
+            if step.ref in repeated:
+                continue
             node = state.root.nodes.get(step.ref, untouched)
             views.append(_node_view(state, step, node, presenter, claimed.get(step.ref), step.ref))
         return views

@@ -100,7 +100,9 @@ def test_fail_fast_starts_no_further_item_and_names_the_item() -> None:
     run.fail("charge@2", "BOOM", retryable=False)
     assert run.status("charge@3") == "pending"
     assert (run.status("split"), run.error("split")) == ("failed", "ITEMS_FAILED")
-    assert run.state.root.nodes["split"].error.details["index"] == 2
+    error = run.state.root.nodes["split"].error
+    assert error is not None
+    assert error.details["index"] == 2
     assert run.state.status == "failed"
 
 

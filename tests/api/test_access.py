@@ -38,9 +38,29 @@ ROUTES = [
     ("GET", KEYS, "admin"),
     ("POST", KEYS, "admin"),
     ("DELETE", KEYS + "/x", "admin"),
+    ("GET", "/api/environments", "admin"),
+    ("POST", "/api/environments", "admin"),
+    ("GET", "/api/environments/default", "admin"),
+    ("PATCH", "/api/environments/default", "admin"),
+    ("GET", "/api/variables", "admin"),
+    ("PUT", "/api/variables/x", "admin"),
+    ("DELETE", "/api/variables/x", "admin"),
+    ("GET", "/api/connections", "admin"),
+    ("POST", "/api/connections", "admin"),
+    ("GET", "/api/connections/types", "admin"),
+    ("GET", "/api/connections/x", "admin"),
+    ("PATCH", "/api/connections/x", "admin"),
+    ("DELETE", "/api/connections/x", "admin"),
+    ("POST", "/api/connections/x:test", "admin"),
+    ("GET", "/api/admin/tenants", "admin"),
+    ("POST", "/api/admin/tenants", "admin"),
+    ("GET", "/api/admin/tenants/x", "admin"),
+    ("PATCH", "/api/admin/tenants/x", "admin"),
+    ("POST", "/api/workflow-definitions/{definition}/promote", "workflow_definition:write"),
 ]
 ABOUT_ONE = [(method, path) for method, path, _ in ROUTES if "{" in path]
 BODY = {"request_id": "r", "family_slug": "copy", "expected_draft_revision": 1, "name": "key"}
+BODY |= {"environment": "prod", "key": "prod", "value": 1, "slug": "x", "type": "stripe", "entitlements": {}}
 
 
 def body_for(path: str, method: str) -> object:
@@ -53,8 +73,17 @@ def body_for(path: str, method: str) -> object:
         "api-keys": ["name"],
         "/validate": [],
         "/archive": [],
+        "/promote": ["environment"],
+        "/api/environments": ["key"],
+        "/environments/default": [],
+        "/variables/x": ["value"],
+        "/api/connections": ["slug", "type"],
+        "/connections/x": [],
+        ":test": [],
+        "/api/admin/tenants": ["name"],
+        "/admin/tenants/x": ["entitlements"],
     }
-    if method not in ("POST", "PATCH"):
+    if method not in ("POST", "PATCH", "PUT"):
         return ""
     known = next((names for end, names in fields.items() if path.endswith(end)), ["request_id"])
     return {name: BODY[name] for name in known}

@@ -21,6 +21,11 @@ DEFLATED: Final = "z"
 _PLAIN_BYTES: Final = 1_024
 _LEVEL: Final = 6
 
+def index_name(attribute: str) -> str:
+    """What DynamoDB calls the index over the pair `i1`, `i2` or `i3`; a name has 3 characters at least."""
+    return f"by-{attribute}"
+
+
 RawItem = Mapping[str, Mapping[str, Any]]
 """A row as the wire has it: attribute name to {type: value}."""
 
@@ -51,7 +56,7 @@ class Row(Model):
 
 class _ByStatus(GlobalSecondaryIndex[Row]):  # type: ignore[no-untyped-call]
     class Meta:
-        index_name = "i1"
+        index_name = "by-i1"
         projection = KeysOnlyProjection()
 
     i1pk = UnicodeAttribute(hash_key=True)
@@ -60,7 +65,7 @@ class _ByStatus(GlobalSecondaryIndex[Row]):  # type: ignore[no-untyped-call]
 
 class _ByTenant(GlobalSecondaryIndex[Row]):  # type: ignore[no-untyped-call]
     class Meta:
-        index_name = "i2"
+        index_name = "by-i2"
         projection = KeysOnlyProjection()
 
     i2pk = UnicodeAttribute(hash_key=True)
@@ -69,7 +74,7 @@ class _ByTenant(GlobalSecondaryIndex[Row]):  # type: ignore[no-untyped-call]
 
 class _ByWakeUp(GlobalSecondaryIndex[Row]):  # type: ignore[no-untyped-call]
     class Meta:
-        index_name = "i3"
+        index_name = "by-i3"
         projection = KeysOnlyProjection()
 
     i3pk = UnicodeAttribute(hash_key=True)

@@ -14,7 +14,7 @@ from pynamodb.expressions.condition import Condition as Expression
 
 from ductor.adapters import rules
 from ductor.adapters.aws import faults
-from ductor.adapters.aws.rows import Row, item_of, row_class, row_of
+from ductor.adapters.aws.rows import Row, index_name, item_of, row_class, row_of
 from ductor.ports import (
     Check,
     Condition,
@@ -91,7 +91,7 @@ class DynamoTable:
             hash_key=pk,
             range_key_condition=_range(self._sort_attribute(index), prefix, low, high),
             consistent_read=index is None,
-            index_name=None if index is None else index.value,
+            index_name=None if index is None else index_name(index.value),
             scan_index_forward=not descending,
         )
         if len(items) <= limit:

@@ -15,7 +15,7 @@ from ductor.app.connection_rows import ConnectionRow, read_row
 from ductor.app.refusals import not_found, precondition
 from ductor.app.tenants import Environment, environment_sk
 from ductor.model.attempt import AttemptTask
-from ductor.ports import Clock, SecretLostError, Secrets, Table, UnavailableError
+from ductor.ports import Clock, SecretLostError, Secrets, Table
 
 ENVIRONMENT_MODE: Final = "environment"
 _READS: Final = 3
@@ -52,8 +52,8 @@ class Connecting:
     def resolve(self, task: AttemptTask) -> Connection | None:
         """The connection of an attempt, None when its step names none.
 
-        Raises ActionError `CONNECTION_UNKNOWN` (not retryable: a redrive after the repair is) and UnavailableError
-        when table or secrets cannot be read now.
+        Raises ActionError `CONNECTION_UNKNOWN` or `CONNECTION_UNREADABLE`, and UnavailableError when table or secrets
+        cannot be read now.
         """
         if not task.connection_ref:
             return None
@@ -65,7 +65,8 @@ class Connecting:
             # A secret that was replaced between the two reads is gone; the row then names the new one.
             if opened.secrets.keys() == row.secrets.keys():
                 return opened
-        raise UnavailableError(f"the secrets of the connection {task.connection_ref[:100]!r} cannot be read")
+        message = f"the secrets of the connection {task.connection_ref[:100]!r} are gone; give them anew"
+        raise ActionError("CONNECTION_UNREADABLE", message)
 
     def test(self, caller: Caller, ref: str) -> Tested:
         """One harmless request to the other system with the stored secret.

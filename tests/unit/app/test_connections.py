@@ -240,6 +240,16 @@ def test_secrets_that_cannot_be_opened_are_told(world: World, monkeypatch: pytes
         create(world, "second")
 
 
+def test_secrets_that_are_gone_are_told(world: World) -> None:
+    create(world)
+    world.secrets.texts.clear()
+    with pytest.raises(ActionError) as raised:
+        world.admin.connecting.resolve(task(world, "main"))
+    assert raised.value.code == "CONNECTION_UNREADABLE"
+    update(world, secrets={"api_key": "sk_live_second"})
+    assert resolved(world, "main") == "sk_live_second"
+
+
 def test_the_test_call_says_whether_the_secret_works(world: World) -> None:
     with Web() as web:
         create(world, settings={"base_url": f"http://127.0.0.1:{web.port}"})

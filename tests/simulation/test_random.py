@@ -14,6 +14,7 @@ SHARES = {"calm": 0.05, "storm": 0.45, "alone": 0.2, "tight": 0.15, "stalls": 0.
 
 QUICK_SEEDS = 12_000
 QUICK_ITEM = 400
+FULL_SEEDS = int(os.environ.get("DUCTOR_SIM_SEEDS", "50000"))
 FULL_ITEM = 1_000
 FULL_FIRST = 1_000_000
 """The full run starts where the quick one never comes."""
@@ -28,7 +29,7 @@ def items(seeds: int, size: int, first: int) -> Iterator[tuple[str, int, int]]:
             start += size
 
 
-@pytest.mark.parametrize(("profile", "first", "count"), items(QUICK_SEEDS, QUICK_ITEM, 0))
+@pytest.mark.parametrize(("profile", "first", "count"), list(items(QUICK_SEEDS, QUICK_ITEM, 0)))
 def test_every_promise_holds(profile: str, first: int, count: int) -> None:
     for seed in range(first, first + count):
         run_seed(seed, profile)
@@ -36,9 +37,7 @@ def test_every_promise_holds(profile: str, first: int, count: int) -> None:
 
 @pytest.mark.full
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("profile", "first", "count"), items(int(os.environ.get("DUCTOR_SIM_SEEDS", "50000")), FULL_ITEM, FULL_FIRST)
-)
+@pytest.mark.parametrize(("profile", "first", "count"), list(items(FULL_SEEDS, FULL_ITEM, FULL_FIRST)))
 def test_every_promise_holds_for_many_seeds(profile: str, first: int, count: int) -> None:
     for seed in range(first, first + count):
         run_seed(seed, profile)

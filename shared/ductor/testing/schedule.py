@@ -223,20 +223,21 @@ class Schedule:
         for client in self.clients:
             if client.run_id is None:
                 self._want(client)
-        self._work_off()
+        self.work_off()
 
     def free(self) -> None:
         """Operators redrive what is stalled and resume what is paused; then it runs to its end."""
         for run_id in self.world.run_ids():
             if self.world.stalled(run_id):
                 self.world.control(run_id, "redrive", "free-redrive")
-        self._work_off()
+        self.work_off()
         for run_id in self.world.run_ids():
             if self.world.state(run_id).status is RunStatus.PAUSED:
                 self.world.control(run_id, "resume", "free-resume")
-        self._work_off()
+        self.work_off()
 
-    def _work_off(self) -> None:
+    def work_off(self) -> None:
+        """Work and let time pass until nothing is left to happen. Raises NeverAtRestError."""
         until = self.world.clock.now + AT_REST_MS
         for _ in range(DRAIN_ROUNDS):
             if self.world.clock.now > until:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import engine, local, served
+from tests.benchmarks import engine, local, scatter, served
 from tests.benchmarks.definitions import chain, fan_out
 
 RESULTS = Path("bench-results")
@@ -73,6 +73,15 @@ def _throughput() -> list[Figure]:
     ]
 
 
+def _scatter() -> list[Figure]:
+    few, many, megabytes = scatter.seconds_and_megabytes()
+    return [
+        Figure("local: scatter of 10,000 no-op actions, CPU", many, "s", "", None),
+        Figure("local: its CPU time / that of 1,000", many / few, "x", "<= 12", many / few <= 12),
+        Figure("local: peak memory", megabytes, "MB", "<= 200", megabytes <= 200),
+    ]
+
+
 def _latency() -> list[Figure]:
     p50, p99 = served.one_step_latency_ms()
     return [
@@ -100,6 +109,7 @@ GROUPS: dict[str, Callable[[], list[Figure]]] = {
     "latency": _latency,
     "start": _start,
     "memory": _memory,
+    "scatter": _scatter,
 }
 
 if __name__ == "__main__":

@@ -29,5 +29,18 @@ def fan_out(width: int) -> Document:
     }
 
 
+def scatter() -> Document:
+    """One no-op action per item of the input."""
+    return {
+        "family_slug": "scatter",
+        "steps": [
+            {"ref": "split", "type": "scatter", "args": {"items_expr": "TRIGGER.payload.items"}},
+            {"ref": "work", "type": "action", "action": "core.echo", "args": {"n": "${{ ITEM }}"}},
+            {"ref": "all", "type": "gather", "args": {}},
+        ],
+        "edges": [{"source_ref": "split", "target_ref": "work"}, {"source_ref": "work", "target_ref": "all"}],
+    }
+
+
 def _step(ref: str) -> Document:
     return {"ref": ref, "type": "action", "action": "core.echo", "args": {"n": 1}}

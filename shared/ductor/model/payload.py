@@ -22,20 +22,20 @@ MAX_OUTPUT_BYTES: Final = 5 * 1_048_576
 """Largest step output; a larger one fails the step with OUTPUT_TOO_LARGE."""
 
 
-class Inline(msgspec.Struct, frozen=True, tag="v", tag_field="k", array_like=True):
+class Inline(msgspec.Struct, frozen=True, tag="v", tag_field="k", array_like=True, gc=False):
     """A value that stands here."""
 
     value: JSON
 
 
-class RowRef(msgspec.Struct, frozen=True, tag="r", tag_field="k", array_like=True):
+class RowRef(msgspec.Struct, frozen=True, tag="r", tag_field="k", array_like=True, gc=False):
     """A value in a row of the run's own partition (`R#<run_id>`), under `sk`; the row is a payload or an attempt."""
 
     sk: str
     size: int
 
 
-class BlobRef(msgspec.Struct, frozen=True, tag="b", tag_field="k", array_like=True):
+class BlobRef(msgspec.Struct, frozen=True, tag="b", tag_field="k", array_like=True, gc=False):
     """A value in the blob store, content-addressed and owned by its run."""
 
     key: str

@@ -118,7 +118,7 @@ class JoinState(msgspec.Struct, array_like=True, gc=False):
     taken: int = 0
 
 
-class ScopeState(msgspec.Struct, omit_defaults=True):
+class ScopeState(msgspec.Struct, omit_defaults=True, gc=False):
     """The nodes of one scope. `ready` is a heap of the graph indexes of nodes whose incoming edges are all resolved.
 
     `attempts` counts nodes with an attempt out (`scheduled`), `parked` those waiting or retrying, `ended` the ended.
@@ -144,7 +144,7 @@ class ItemStatus(StrEnum):
     CANCELLED = "c"
 
 
-class ItemState(ScopeState, omit_defaults=True):
+class ItemState(ScopeState, omit_defaults=True, gc=False):
     """The scope of one item. `output` is its result, `error` why it failed.
 
     An item that is not running starts nothing any more; attempts that it still has out are drained.

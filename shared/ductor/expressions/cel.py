@@ -16,7 +16,7 @@ from ductor.expressions import cost, results
 from ductor.expressions.cost import Budget
 from ductor.expressions.errors import ExpressionError, ExpressionSyntaxError, SyntaxCode
 from ductor.expressions.reads import ROOTS, Collector, Path, Reads, prune, static_path
-from ductor.expressions.tree import Node, decode
+from ductor.expressions.tree import Node, Select, decode
 from ductor.model.json import JSON, encode
 
 MAX_SOURCE_BYTES: Final = 8192
@@ -41,7 +41,8 @@ class Program:
         self._expression = expression
         self._tree = tree
         self._paths = collector.paths
-        self._path: Path | None = static_path(tree, _NO_SCOPE)
+        tests = isinstance(tree, Select) and tree.test  # has(…) asks whether a path is there, not what is
+        self._path: Path | None = None if tests else static_path(tree, _NO_SCOPE)
         self._heavy = cost.is_heavy(tree)
 
     @property

@@ -118,9 +118,12 @@ def event_digest(event_name: str, correlation_key: str, event_id: str) -> str:
     return _hash(event_name, correlation_key, event_id)
 
 
-def token_of(on: tuple[Awaited, ...], since: int) -> str:
-    """What tells two registrations of one node and generation apart."""
-    return _hash(msgspec.to_builtins(on), since)[:12]
+def token_of(on: tuple[Awaited, ...]) -> str:
+    """What tells two registrations of one node and generation apart, if they wait for different things.
+
+    A tick that is done again after a crash registers the same pause once more: an event that came in between holds it.
+    """
+    return _hash(msgspec.to_builtins(on))[:12]
 
 
 def waiter_pk(tenant: str, event_name: str, correlation_key: str) -> str:

@@ -161,11 +161,15 @@ _REJECTED: Final = frozenset({EdgeType.REJECTED})
 
 def _rejected(ctx: NodeContext, output: Payload) -> Iterable[Transition]:
     """A rejection that no edge takes up fails the run; the decision is kept as the output."""
-    transitions = tuple(complete(ctx, output, _REJECTED))
-    ended = transitions[0]
+    transitions = iter(complete(ctx, output, _REJECTED))
+    ended = next(transitions)
     if isinstance(ended, tr.NodeCompleted) and not ended.taken:
-        return fail(ctx, StepError("APPROVAL_REJECTED", "the approval was rejected", retryable=False), output=output)
-    return transitions
+        error = StepError("APPROVAL_REJECTED", "the approval was rejected", retryable=False)
+        yield from fail(ctx, error, output=output)
+        return
+    # One by one: what a failure does to the rest of the run depends on this node having ended.
+    yield ended
+    yield from transitions
 
 
 def _output(ctx: NodeContext, decision: str, given: Decision, payload: JSON, decided_by: str) -> Payload:

@@ -103,7 +103,7 @@ class EventWaiting(Plain):
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
         pause = EventWait(
-            token=token_of(on, ctx.now),
+            token=token_of(on),
             on=on,
             since=ctx.now,
             exclusive=self.exclusive,

@@ -90,8 +90,10 @@ class WaitEventBehaviour(EventWaiting):
         for signal in ctx.tick.state.signals:
             if _fits(ctx, plan.wanted[0], signal, ""):
                 output = _signal_view(signal, "") | {"payload": ctx.tick.value(signal.payload)}
-                return (tr.SignalTaken(signal.id), *complete(ctx, ctx.tick.keep(output)))
-        return super().start(ctx)
+                yield tr.SignalTaken(signal.id)
+                yield from complete(ctx, ctx.tick.keep(output))
+                return
+        yield from super().start(ctx)
 
     def told(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
         if intent.kind is IntentKind.SIGNAL:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ductor.model.definition import Definition, Edge, Retry, Step
 from ductor.model.enums import EdgeType, Join, OnError, StepType
-from ductor.testing import doubles
+from ductor.testing import doubles, pauses
 from ductor.testing.nests import random_nest
 
 MAX_STEPS: Final = 8
@@ -29,6 +29,7 @@ _EDGES: Final = {
     StepType.CONDITION: (EdgeType.TRUE, EdgeType.FALSE, EdgeType.TRUE, EdgeType.FALSE, EdgeType.ERROR, EdgeType.DONE),
     StepType.WAIT: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.DONE, EdgeType.DEFAULT),
     StepType.DATAFLOW: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE),
+    **pauses.EDGES,
 }
 _PLAIN_CONDITIONS: Final = ("true", "false", "TRIGGER.payload.n > 1", "TRIGGER.payload.n % 2 == 0")
 _ERRING: Final = ("TRIGGER.payload.nope == 1", "TRIGGER.payload.n")
@@ -52,7 +53,8 @@ def random_definition(rng: random.Random, number: int) -> Definition:
 
 def _step(rng: random.Random, earlier: list[str], ref: str) -> Step:
     kind = rng.choices(
-        (StepType.ACTION, StepType.CONDITION, StepType.WAIT, StepType.DATAFLOW), weights=(60, 14, 13, 13)
+        (StepType.ACTION, StepType.CONDITION, StepType.WAIT, StepType.DATAFLOW, *pauses.PAUSES),
+        weights=(50, 12, 11, 10, 6, 8, 3),
     )[0]
     common: dict[str, Any] = {
         "ref": ref,
@@ -63,6 +65,10 @@ def _step(rng: random.Random, earlier: list[str], ref: str) -> Step:
     }
     if kind is StepType.ACTION:
         return _action(rng, earlier, common)
+    if kind in pauses.PAUSES:
+        if kind is StepType.APPROVAL:
+            common["on_error"] = OnError.FAIL
+        return pauses.pause_step(rng, kind, common)
     if kind is StepType.CONDITION:
         return Step(args={"expr": _condition(rng, earlier, 1.0)}, **common)
     if kind is StepType.WAIT:

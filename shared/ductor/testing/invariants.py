@@ -15,6 +15,7 @@ from ductor.model import transition as tr
 from ductor.model.attempt import Attempt
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
+from ductor.testing.decided import pause_faults, promised
 from ductor.testing.lineage import unrelated
 from ductor.testing.oracle import Oracle, asks_people, faults_of, unwatched_of
 from ductor.testing.world import World
@@ -27,6 +28,7 @@ def violations(world: World, *, final: bool = False) -> list[str]:
     found: list[str] = []
     for run_id in world.run_ids():
         found += [f"run {run_id}: {fault}" for fault in _of_run(world, run_id, final)]
+    found += promised(world) if final else ()
     found += unrelated(world, final=final)
     return found
 
@@ -51,6 +53,7 @@ def _of_run(world: World, run_id: str, final: bool) -> Iterator[str]:
         yield "the mark of a stall and its row do not go together"
     if stall is None or final:
         yield from _requests(world, run_id, oracle.requests)
+    yield from pause_faults(world, run_id, rows)
     yield from _waits(world, state)
     yield from _drained(world, state, rows, attempts)
     if stall is not None and (final or not world.profile.worst.fault):

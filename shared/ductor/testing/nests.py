@@ -8,6 +8,7 @@ from typing import Any, Final
 from ductor.model.definition import Definition, Edge, Retry, Step
 from ductor.model.enums import EdgeType, OnError, StepType
 from ductor.testing import doubles
+from ductor.testing.pauses import PAUSES, pause_step
 
 MAX_NODES: Final = 12
 _ITEMS: Final = (
@@ -64,6 +65,10 @@ class _Nest:
         if rng.random() < 0.2:
             duration = rng.choice(("0s", "1s", "30s"))
             self.steps.append(Step(ref=ref, type=StepType.WAIT, args={"duration": duration}, condition=condition))
+            return _Block([ref], ref)
+        if rng.random() < 0.12:
+            kind = rng.choice(PAUSES)
+            self.steps.append(pause_step(rng, kind, {"ref": ref, "type": kind, "condition": condition}))
             return _Block([ref], ref)
         action = rng.choices(doubles.NAMES, weights=(55, 12, 10, 15, 8))[0]
         value = "${{ [ITEM, INDEX] }}" if scatters and rng.random() < 0.6 else "${{ TRIGGER.payload.n }}"

@@ -116,7 +116,8 @@ class Oracle:
         starting = isinstance(transition, _STARTS) or (
             status is _S.PENDING and isinstance(transition, tr.NodeCompleted | tr.NodeFailed)
         )
-        if starting:
+        goes_on = isinstance(transition, tr.NodeParked) and status is _S.WAITING
+        if starting and not goes_on:
             yield from self._judge_start(transition, ref, status)
         if isinstance(transition, tr.NodeScheduled):
             before = entry.attempt if entry else 0

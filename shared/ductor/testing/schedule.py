@@ -12,6 +12,7 @@ from ductor.model.errors import RefusedError
 from ductor.ports import UnavailableError
 from ductor.testing.actors import VISIBILITY_MS, CoordinatorActor, WorkerActor
 from ductor.testing.chaos import Crash
+from ductor.testing.pauses import Outside
 from ductor.testing.world import World
 
 DRAIN_ROUNDS: Final = 4_000
@@ -51,6 +52,7 @@ class Schedule:
         self._requests = 0
         self._last_request: tuple[str, str, str] | None = None
         self._swept_at = 0
+        self.outside = Outside(world)
         world.chaos.meanwhile = self._meanwhile
         self._events: list[Event] = [
             *[self._coordinate] * 6,
@@ -61,6 +63,7 @@ class Schedule:
             *[self._fire] * 3,
             *[self._advance] * 3,
             *[self._ask] * 1,
+            *[self._reach_in] * 3,
         ]
         if world.rng.random() < world.profile.operators:
             self._events += [self._operate] * self._rng.randint(1, 3)
@@ -200,6 +203,9 @@ class Schedule:
         self.world.ledger.say(f"        {operation} {run_id} {request_id}")
         self._guarded("operator", lambda: self.world.control(run_id, operation, request_id), self._nothing)
 
+    def _reach_in(self) -> None:
+        self._guarded("outside", self.outside.act, self._nothing)
+
     def _break(self) -> None:
         """The engine begins to fail on new steps, or one state becomes unreadable."""
         world, rng = self.world, self._rng
@@ -239,14 +245,18 @@ class Schedule:
     def work_off(self) -> None:
         """Work and let time pass until nothing is left to happen. Raises NeverAtRestError."""
         until = self.world.clock.now + AT_REST_MS
-        for _ in range(DRAIN_ROUNDS):
+        for turn in range(DRAIN_ROUNDS):
             if self.world.clock.now > until:
                 return
             if self.round():
                 self.world.clock.advance(ROUND_MS)
-            elif not self._wait():
+            elif not (self._free(turn) or self._wait() or self.outside.free(turn)):
                 return
         raise NeverAtRestError(f"still busy after {DRAIN_ROUNDS} rounds")
+
+    def _free(self, turn: int) -> bool:
+        """The outside does its part, most of the time at once; a wait without end is looked after meanwhile."""
+        return self._rng.random() < 0.7 and self.outside.free(turn)
 
     def round(self) -> bool:
         """Everybody does what can be done at this moment; whether anybody did anything."""

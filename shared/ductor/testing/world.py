@@ -47,6 +47,7 @@ from ductor.model.json import JSON
 from ductor.model.payload import Payload
 from ductor.model.run import PageState, RunState
 from ductor.model.transition import Transition
+from ductor.model.waiting import Event
 from ductor.ports import Item, Put, QueueName
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.testing.actors import LEASE_MS, CoordinatorActor, WorkerActor
@@ -84,6 +85,7 @@ class World:
         if traced:
             self.chaos.note = self._note
         self.broken = False
+        self.published: list[tuple[Event, list[Any]]] = []
         self.behaviours = behaviours
         if self.chaos.chances.fault:
             self.behaviours = {kind: cast(Behaviour, Breakable(one, self)) for kind, one in behaviours.items()}
@@ -331,6 +333,11 @@ class World:
         item = self.table.get(run_pk(run_id), HEAD)
         if item is not None and not item.body.startswith(_DAMAGE):
             self._rewrite(item, _DAMAGE + item.body)
+
+    def damaged(self, run_id: str) -> bool:
+        """Whether the header cannot be read."""
+        item = self.table.get(run_pk(run_id), HEAD)
+        return item is not None and item.body.startswith(_DAMAGE)
 
     def mend(self) -> None:
         """Take back every fault of the engine and every damage."""

@@ -204,3 +204,8 @@ def test_the_runtime_imports_no_publish_time_library() -> None:
     code = "import sys, ductor.expressions; print([m for m in ('celpy','lark','pydantic','yaml') if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("step", "there"), [({"output": {"x": 1}}, True), ({}, False)])
+def test_has_says_whether_and_not_what(step: dict[str, object], there: bool) -> None:
+    assert compile_cel("has(STEPS.b.output)").evaluate({"STEPS": {"b": step}}) is there

@@ -60,6 +60,11 @@ class Caller(msgspec.Struct, frozen=True):
         """Whether the key may change what belongs to `environment`."""
         return ANY_ENVIRONMENT in self.environments_write or environment in self.environments_write
 
+    def may_read(self, environment: str) -> bool:
+        """Whether the key may see what belongs to `environment`; what it may write it may see."""
+        own = self.environments_read
+        return ANY_ENVIRONMENT in own or environment in own or self.may_write(environment)
+
 
 def effective_scopes(scopes: frozenset[str], roles: frozenset[str]) -> frozenset[str]:
     """The scopes given directly, and those of each built-in role."""
@@ -74,6 +79,13 @@ def require(caller: Caller, scope: Scope | str) -> None:
             "SCOPE_MISSING",
             f"this API key lacks the scope {scope}; ask an administrator for a key that has it",
         )
+
+
+def require_authority(caller: Caller, environment: str) -> None:
+    """Refuse with PERMISSION_DENIED `ENVIRONMENT_NOT_WRITABLE` unless the caller may change what is in it."""
+    if not caller.may_write(environment):
+        message = f"this API key may not write to the environment {environment[:100]!r}"
+        raise refuse(ErrorCode.PERMISSION_DENIED, "ENVIRONMENT_NOT_WRITABLE", message, "environment")
 
 
 def require_tenant(caller: Caller, tenant: str | None) -> None:

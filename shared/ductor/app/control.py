@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.access import Caller, Scope, require
+from ductor.app.access import ANY_ENVIRONMENT, Caller, Scope, require, require_authority
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, is_stalled, read_what_is_readable, request_sk, run_pk, tenant_of
 from ductor.app.refusals import invalid, precondition, run_not_found
@@ -97,10 +97,18 @@ def look_up(table: Table, caller: Caller, run_id: str, request_id: str, digest: 
     rows = table.batch_get([head, request])
     if head not in rows or tenant_of(rows[head]) != caller.tenant:
         raise run_not_found()
+    _require_authority(caller, rows[head])
     answered = rows.get(request)
     if answered is not None and read_outcome(answered).request_hash != digest:
         raise _reused(request_id)
     return rows[head], answered is not None
+
+
+def _require_authority(caller: Caller, head: Item) -> None:
+    """Whose key is bound to environments steers only the runs of those. Of an unreadable run it is not known."""
+    if ANY_ENVIRONMENT not in caller.environments_write:
+        state = read_what_is_readable(head)
+        require_authority(caller, state.origin.environment if state else "")
 
 
 def operation_hash(operation: str, target: str, body: JSON) -> str:

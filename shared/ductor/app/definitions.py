@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from ductor.app import drafts
-from ductor.app.access import Caller, Scope, require
+from ductor.app.access import Caller, Scope, require, require_authority
 from ductor.app.comparison import Comparison, compare
 from ductor.app.installation import Known, validation_context
 from ductor.app.library import (
@@ -26,7 +26,7 @@ from ductor.app.library import (
     version_item,
 )
 from ductor.app.listing import DefinitionFilter, DefinitionPage, list_cards
-from ductor.app.refusals import aborted, invalid, precondition
+from ductor.app.refusals import aborted, definition_not_found, invalid, precondition
 from ductor.app.tenants import Tenants
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, StepType
@@ -120,13 +120,14 @@ class Definitions:
 
     def get(self, caller: Caller, definition_id: str) -> DefinitionView:
         require(caller, Scope.DEFINITION_READ)
-        row, _ = self._library.row(caller.tenant, definition_id)
-        return self._view(row)
+        return self._view(self._readable(caller, definition_id))
 
     def list(self, caller: Caller, wanted: DefinitionFilter, limit: int | None, cursor: str | None) -> DefinitionPage:
         """Drafts and versions, newest first. Pages stay stable while definitions are written."""
         require(caller, Scope.DEFINITION_READ)
-        return list_cards(self._table, self._library, caller.tenant, wanted, limit, cursor)
+        page = list_cards(self._table, self._library, caller.tenant, wanted, limit, cursor)
+        visible = tuple(card for card in page.items if caller.may_read(card.environment))
+        return msgspec.structs.replace(page, items=visible)
 
     def edit(self, caller: Caller, definition_id: str, changes: Mapping[str, JSON]) -> Saved:
         """Apply top-level fields and `operations[]` to a draft, in order, all or nothing.
@@ -152,6 +153,7 @@ class Definitions:
         require(caller, Scope.DEFINITION_WRITE)
         for _ in range(_MAX_RACES):
             row, version = self._draft(caller, definition_id)
+            require_authority(caller, _environment(row))
             family, stored = self._library.family(caller.tenant, row.family_slug)
             without = msgspec.structs.replace(family, draft_id="")
             ops: list[Op] = [
@@ -207,8 +209,7 @@ class Definitions:
     def validate(self, caller: Caller, definition_id: str) -> tuple[Violation, ...]:
         """All violations of a stored definition, in every severity."""
         require(caller, Scope.DEFINITION_READ)
-        row, _ = self._library.row(caller.tenant, definition_id)
-        return self._violations(caller, row.document)
+        return self._violations(caller, self._readable(caller, definition_id).document)
 
     def upcoming(self, caller: Caller, definition_id: str) -> tuple[int, ...]:
         """The next five instants (epoch ms) of a definition's schedule; empty without one, and when it is malformed."""
@@ -234,6 +235,7 @@ class Definitions:
         require(caller, Scope.DEFINITION_WRITE)
         for _ in range(_MAX_RACES):
             row, version = self._library.row(caller.tenant, definition_id)
+            require_authority(caller, _environment(row))
             if row.status is DefinitionStatus.DRAFT:
                 raise precondition("DEFINITION_NOT_PUBLISHED", "a draft cannot be archived; delete it instead", "id")
             if row.status is DefinitionStatus.ARCHIVED:
@@ -247,11 +249,11 @@ class Definitions:
     def duplicate(self, caller: Caller, definition_id: str, family_slug: str) -> Saved:
         """A new draft under `family_slug`: of the family's draft, or of its newest version when it has no draft."""
         require(caller, Scope.DEFINITION_WRITE)
-        row, _ = self._library.row(caller.tenant, definition_id)
+        row = self._readable(caller, definition_id)
         family, _ = self._library.family(caller.tenant, row.family_slug)
         source_id = family.draft_id or family.newest_id
         if source_id and source_id != row.id:
-            row, _ = self._library.row(caller.tenant, source_id)
+            row = self._readable(caller, source_id)
         return self._create(caller, {**row.document, "family_slug": family_slug})
 
     def _create(self, caller: Caller, document: dict[str, JSON]) -> Saved:
@@ -285,6 +287,13 @@ class Definitions:
             if self._write(ops) is None:
                 return Saved(_shown(row), self._violations(caller, document))
         raise _busy()
+
+    def _readable(self, caller: Caller, definition_id: str) -> DefinitionRow:
+        """The row; what is in an environment that the key may not read answers like what does not exist."""
+        row, _ = self._library.row(caller.tenant, definition_id)
+        if not caller.may_read(_environment(row)):
+            raise definition_not_found()
+        return row
 
     def _draft(self, caller: Caller, definition_id: str) -> tuple[DefinitionRow, int]:
         row, version = self._library.row(caller.tenant, definition_id)
@@ -373,6 +382,10 @@ class Definitions:
         except ItemTooLargeError as error:
             message = "the definition is too large to store; split it into subworkflows"
             raise invalid("DEFINITION_TOO_LARGE", message) from error
+
+
+def _environment(row: DefinitionRow) -> str:
+    return str(row.document.get("environment", ""))
 
 
 def _shown(row: DefinitionRow) -> DefinitionView:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.access import Caller, Scope, require
+from ductor.app.access import Caller, Scope, require, require_authority
 from ductor.app.entitlements import EntitlementStore, require_room
 from ductor.app.refusals import aborted, invalid, not_found
 from ductor.app.tenants import DEFAULT_ENVIRONMENT, Environment, environment_item, environment_sk
@@ -71,7 +71,7 @@ class Environments:
         ALREADY_EXISTS `ENVIRONMENT_EXISTS` for a key that is taken; `ENTITLEMENT_REQUIRED` when the plan has no room.
         """
         require(caller, Scope.ADMIN)
-        _require_authority(caller, key)
+        require_authority(caller, key)
         if not _KEY.fullmatch(key):
             message = "a key starts with a to z, followed by at most 62 of a to z, 0 to 9, _ and -"
             raise invalid("FIELD_INVALID", message, "key")
@@ -89,7 +89,7 @@ class Environments:
     def update(self, caller: Caller, key: str, changes: EnvironmentChanges) -> Environment:
         """Change the given fields. Needs write authority over the environment. Concurrent changes of others stay."""
         require(caller, Scope.ADMIN)
-        _require_authority(caller, key)
+        require_authority(caller, key)
         if key == DEFAULT_ENVIRONMENT and changes.active is False:
             raise invalid("FIELD_INVALID", "the default environment cannot be switched off", "active")
         now = self._clock.now_ms()
@@ -109,12 +109,6 @@ class Environments:
         if item is None:
             raise not_found("ENVIRONMENT_UNKNOWN", "this tenant has no such environment", "key")
         return msgspec.json.decode(item.body, type=Environment), item.version
-
-
-def _require_authority(caller: Caller, key: str) -> None:
-    if not caller.may_write(key):
-        message = f"this API key may not write to the environment {key[:100]!r}"
-        raise refuse(ErrorCode.PERMISSION_DENIED, "ENVIRONMENT_NOT_WRITABLE", message, "environment")
 
 
 def _changed(before: Environment, changes: EnvironmentChanges, now: int) -> Environment:

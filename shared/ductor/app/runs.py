@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.access import Caller, Scope, require
+from ductor.app.access import ANY_ENVIRONMENT, Caller, Scope, require
 from ductor.app.cursors import binding, page_size, seal, unseal
 from ductor.app.headers import (
     HEAD,
@@ -80,8 +80,9 @@ class Runs:
         """Runs by admission, newest first. A list may lag a moment behind; each entry shows the run as it is now."""
         require(caller, Scope.WORKFLOW_READ)
         found = find_runs(self._table, caller.tenant, wanted, limit, cursor)
-        stalls = self._stall_notes([item for item, _ in found.items])
-        shown = [summarise(state, self._steps(state), stalls.get(state.run_id)) for _, state in found.items]
+        visible = [(item, state) for item, state in found.items if caller.may_read(state.origin.environment)]
+        stalls = self._stall_notes([item for item, _ in visible])
+        shown = [summarise(state, self._steps(state), stalls.get(state.run_id)) for _, state in visible]
         return RunPage(tuple(shown), found.next_cursor)
 
     def summary(self, caller: Caller, run_id: str) -> RunSummary:
@@ -284,9 +285,17 @@ def header_of(table: Table, caller: Caller, run_id: str) -> Item:
     if not 0 < len(run_id) <= _MAX_ID_LENGTH or not run_id.isascii():
         raise run_not_found()
     item = table.get(run_pk(run_id), HEAD)
-    if item is None or tenant_of(item) != caller.tenant:
+    if item is None or tenant_of(item) != caller.tenant or not _may_read(caller, item):
         raise run_not_found()
     return item
+
+
+def _may_read(caller: Caller, item: Item) -> bool:
+    """Whether the key may see the run's environment. Of a run that cannot be read it is not known."""
+    if ANY_ENVIRONMENT in caller.environments_read:
+        return True
+    state = read_what_is_readable(item)
+    return state is not None and caller.may_read(state.origin.environment)
 
 
 def _node_view(

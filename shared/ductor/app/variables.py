@@ -7,11 +7,10 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.access import Caller, Scope, require
+from ductor.app.access import Caller, Scope, require, require_authority
 from ductor.app.environments import Environments
 from ductor.app.refusals import invalid, not_found
 from ductor.app.tenants import Environment
-from ductor.model.errors import ErrorCode, refuse
 from ductor.model.json import JSON, encode
 from ductor.ports import Clock
 
@@ -74,6 +73,4 @@ class Variables:
 
 def _require(caller: Caller, environment: str) -> None:
     require(caller, Scope.ADMIN)
-    if not caller.may_write(environment):
-        message = f"this API key may not write to the environment {environment[:100]!r}"
-        raise refuse(ErrorCode.PERMISSION_DENIED, "ENVIRONMENT_NOT_WRITABLE", message, "environment")
+    require_authority(caller, environment)

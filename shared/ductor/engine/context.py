@@ -12,7 +12,7 @@ from ductor.engine.graph import Graph
 from ductor.engine.scopes import Place, find, page_of
 from ductor.expressions import Budget, Program, Reads, Template
 from ductor.model.errors import StepError
-from ductor.model.json import JSON
+from ductor.model.json import JSON, encode
 from ductor.model.payload import BlobRef, Inline, Payload, RowRef, Stored, stage
 from ductor.model.run import ItemStatus, NodeState, RunState
 from ductor.model.transition import (
@@ -31,6 +31,10 @@ Load = Callable[[Payload], JSON]
 """Reads a payload of this run. Payloads are immutable, so the same argument always gives the same value."""
 
 CONTEXT_INLINE_BYTES: Final = 4_096
+INLINE_PER_TICK_BYTES: Final = 40_000
+"""Bytes of values in a tick's transitions after which it leaves what else is ready to the next one: 500 steps with
+values and references of the largest size then fit into a header, in whatever order they come."""
+
 WORK_PER_TICK_NS: Final = 400_000_000
 """Estimated expression work after which a tick leaves what else is ready to the next one."""
 
@@ -51,6 +55,7 @@ class TickContext:
         self.transitions: list[Transition] = []
         self.stores: dict[str, Stored] = {}
         self.work_left: float = WORK_PER_TICK_NS
+        self.inline_left = INLINE_PER_TICK_BYTES
         self.starts = 0
         self.soonest = 0
         self.finished: list[tuple[str, int]] = []
@@ -67,7 +72,7 @@ class TickContext:
         self.starts += isinstance(transition, NodeScheduled)
         if self.state.tree is not None:
             self._watch(transition)
-        due = _due_of(transition, self.now)
+        due = 0 if type(transition) in _NEVER_DUE else _due_of(transition, self.now)
         if due and (not self.soonest or due < self.soonest):
             self.soonest = due
 
@@ -102,7 +107,10 @@ class TickContext:
             self.finished.append((scatter.id, index))
 
     def keep(self, value: JSON, inline_bytes: int | None = None) -> Payload:
-        """A payload for `value`; what does not fit inline is stored before the commit."""
+        """A payload for `value`; what does not fit inline is stored before the commit.
+
+        What does stands in the header twice, in the state and in the tick's transitions, so a tick has a budget of it.
+        """
         if inline_bytes is None:
             payload, stored = stage(self.state.run_id, value)
         else:
@@ -111,6 +119,8 @@ class TickContext:
             key = _key(stored.ref)
             self.stores[key] = stored
             self._fresh[key] = value
+        else:
+            self.inline_left -= len(encode(value))
         return payload
 
     def value(self, payload: Payload) -> JSON:
@@ -240,6 +250,9 @@ _ROOTS: dict[str, Callable[[TickContext], JSON]] = {
     "CONTEXT": lambda ctx: ctx.value(ctx.state.context) or {},
     "RUN": _run,
 }
+
+
+_NEVER_DUE: Final = frozenset({NodeCompleted, NodeSkipped})
 
 
 def _due_of(transition: Transition, now: int) -> int:

@@ -61,7 +61,8 @@ class GraphNode:
 class Graph:
     """The compiled definition. `nodes` are in definition order, which breaks ties everywhere.
 
-    `roots` start with the run. `bodies` are the nodes of each region, by scatter; under ROOT those of the run itself.
+    `roots` start with the run. `bodies` are the nodes of each region, by scatter; under ROOT those of the run itself,
+    `size` of them. `speaks`: some type has registrations or commands of its own.
     """
 
     definition: Definition
@@ -71,6 +72,7 @@ class Graph:
     output: Template | None
     bodies: Mapping[int, tuple[int, ...]]
     size: int
+    speaks: bool
 
 
 def compile_graph(definition: Definition, behaviours: Mapping[StepType, Behaviour]) -> Graph:
@@ -96,6 +98,7 @@ def compile_graph(definition: Definition, behaviours: Mapping[StepType, Behaviou
         output=None if definition.output is None else compile_template(definition.output),
         bodies={region: tuple(body) for region, body in bodies.items()},
         size=len(bodies[ROOT]),
+        speaks=any(node.behaviour.speaks for node in nodes),
     )
 
 

@@ -10,7 +10,7 @@ from ductor.engine.graph import Graph, GraphNode
 from ductor.engine.scopes import Place, find
 from ductor.model.enums import NodeStatus
 from ductor.model.payload import NULL
-from ductor.model.run import ItemState, JoinState, NodeState, PageState, RunState, ScopeState, TreeState
+from ductor.model.run import JoinState, NodeState, PageState, RunState, ScopeState, TreeState
 
 PARKED: Final = frozenset({NodeStatus.WAITING, NodeStatus.RETRYING})
 
@@ -53,7 +53,7 @@ def entry_of(place: Place) -> NodeState:
 
 def count(state: RunState, scope: ScopeState, status: NodeStatus, by: int) -> None:
     """One node more or less in `status`."""
-    item = state.tree if isinstance(scope, ItemState) else None
+    item = None if scope is state.root else state.tree
     if status is NodeStatus.SCHEDULED:
         scope.attempts += by
         if item is not None:
@@ -144,7 +144,7 @@ def push(state: RunState, place: Place, index: int) -> None:
 
 def resolve(graph: Graph, state: RunState, place: Place, taken: Iterable[int]) -> None:
     """All outgoing edges of the node are resolved, those in `taken` as taken; complete joins become ready."""
-    early: dict[int, bool] = {}
+    early: dict[int, bool] | None = None
     for edge in place.node.out:
         target = graph.nodes[edge.target]
         hit = edge.index in taken
@@ -153,10 +153,11 @@ def resolve(graph: Graph, state: RunState, place: Place, taken: Iterable[int]) -
         if target.region != place.node.region:
             continue
         if target.needs:
+            early = early or {}
             early[target.index] = early.get(target.index, False) or hit
         else:
             resolve_one(state, place, target, hit)
-    for index, hit in early.items():
+    for index, hit in early.items() if early else ():
         resolve_one(state, place, graph.nodes[index], hit)
 
 

@@ -148,6 +148,7 @@ def _has_room(ctx: TickContext) -> bool:
     return (
         ctx.starts < STARTS_PER_TICK
         and ctx.work_left > 0
+        and ctx.inline_left > 0
         and len(ctx.transitions) < TRANSITIONS_PER_TICK
         and len(ctx.pages) < PAGES_PER_TICK
     )
@@ -196,14 +197,19 @@ def _arm(ctx: TickContext, *, rescan: bool) -> None:
 def _commands(ctx: TickContext, intents: Sequence[Intent], left_before: bool) -> tuple[Command, ...]:
     commands: list[Command] = []
     for transition in ctx.transitions:
-        commands.extend(_command_of(ctx, transition))
-        own = _speaking(ctx, transition)
+        if type(transition) not in _SILENT:
+            commands.extend(_command_of(ctx, transition))
+        own = _speaking(ctx, transition) if ctx.graph.speaks else None
         if own is not None:
             commands.extend(own.node.behaviour.commands(own, transition))
     if ctx.transitions and _work_left(ctx) and not (left_before and _nudged_already(intents)):
         commands.append(Nudge())
     commands.extend(_again(ctx, intents, commands))
     return tuple(commands)
+
+
+_SILENT: Final = frozenset({tr.NodeCompleted, tr.NodeSkipped, tr.NodeParked, tr.NodeRetrying, tr.CheckpointReached})
+"""Transitions that ask for nothing, whatever the type of their node: most of all there are."""
 
 
 def _nudged_already(intents: Sequence[Intent]) -> bool:
@@ -213,7 +219,7 @@ def _nudged_already(intents: Sequence[Intent]) -> bool:
 
 def _registrations(ctx: TickContext) -> tuple[Registration, ...]:
     found: list[Registration] = []
-    for transition in ctx.transitions:
+    for transition in ctx.transitions if ctx.graph.speaks else ():
         own = _speaking(ctx, transition)
         if own is not None:
             found.extend(own.node.behaviour.register(own, transition))

@@ -60,7 +60,9 @@ class _Seen:
             yield f"{node} was decided by nobody"
             return
         by = {"approve": "approved", "reject": "rejected"}[told[0].operation]
-        if (output["decision"], output["payload"]) != (by, {"by": told[0].request_id}):
+        payload = output["payload"]
+        other = isinstance(payload, dict) and payload.get("by") not in (None, told[0].request_id)
+        if output["decision"] != by or other:
             yield f"{node} shows another decision than {told[0].request_id}, which was applied"
 
     def _ended_by(self, node: str, output: dict[str, Any]) -> Iterator[str]:
@@ -85,14 +87,14 @@ class _Seen:
             for known, _ in self._world.published
             if (known.event_name, known.correlation_key, known.event_id) == key and known.payload == event["payload"]
         ]
-        if not sent:
+        if self._world.published and not sent:
             yield f"{node} was ended by {key}, which nobody published"
 
 
 def promised(world: World) -> Iterator[str]:
     """An event that was answered `matched` has reached so many pauses, but for those that were cancelled meanwhile."""
-    for event, answer in world.published:
-        matched = answer[1] or 0
+    for event, answers in world.published:
+        matched = sum(answers)
         if matched and not _reached(world, event.event_id):
             yield f"{event.event_id} was answered {matched} and is nowhere"
 

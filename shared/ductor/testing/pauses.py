@@ -108,9 +108,9 @@ class Outside:
 
     def publish(self, event: Event) -> None:
         """Publish; the world remembers what was answered."""
-        known = [event, None]
-        self.world.published.append((event, known))
-        known[1] = self.world.events.publish(self.world.caller, event).matched
+        answers: list[int] = []
+        self.world.published.append((event, answers))
+        answers.append(self.world.events.publish(self.world.caller, event).matched)
 
     def _signal(self) -> None:
         runs = self.world.run_ids()

@@ -85,7 +85,7 @@ class World:
         if traced:
             self.chaos.note = self._note
         self.broken = False
-        self.published: list[tuple[Event, list[Any]]] = []
+        self.published: list[tuple[Event, list[int]]] = []
         self.behaviours = behaviours
         if self.chaos.chances.fault:
             self.behaviours = {kind: cast(Behaviour, Breakable(one, self)) for kind, one in behaviours.items()}

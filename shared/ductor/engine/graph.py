@@ -32,7 +32,7 @@ class GraphNode:
     `indegree` counts edges, for a node that decides early (`needs`) the steps they come from: it is decided as soon as
     `needs` of them are taken, or cannot be any more. `collects`: it wants to know which edges were taken, of
     those from `sources`. `branches` are, per such step, the steps that lose with it; `contained`: the step is in such
-    a branch, so that its failure is the join's to judge.
+    a branch, so that its failure is the join's to judge. `reads_itself`: an effect or condition of its end does.
     """
 
     index: int
@@ -55,6 +55,7 @@ class GraphNode:
     sources: tuple[int, ...] = ()
     branches: tuple[tuple[int, frozenset[int]], ...] = ()
     contained: bool = False
+    reads_itself: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,9 @@ def _node(shape: _Shape, index: int, behaviour: Behaviour, args: Any, checkpoint
     step = shape.steps[index]
     effects = step.effects
     needs = shape.needs[index]
+    context, visibility = (_programs(effects.context), _programs(effects.visibility)) if effects else ((), ())
+    conditions = [edge.condition for edge in shape.out[index] if edge.condition is not None]
+    own = (*conditions, *(program for _, program in (*context, *visibility)))
     return GraphNode(
         index=index,
         ref=step.ref,
@@ -175,8 +179,8 @@ def _node(shape: _Shape, index: int, behaviour: Behaviour, args: Any, checkpoint
         behaviour=behaviour,
         args=args,
         condition=_program(step.condition),
-        context_effects=_programs(effects.context if effects else {}),
-        visibility_effects=_programs(effects.visibility if effects else {}),
+        context_effects=context,
+        visibility_effects=visibility,
         out=tuple(shape.out[index]),
         indegree=len(shape.sources[index]) if needs else shape.indegree[index],
         checkpoints=checkpoints,
@@ -189,6 +193,7 @@ def _node(shape: _Shape, index: int, behaviour: Behaviour, args: Any, checkpoint
         sources=tuple(sorted(shape.sources[index])) if step.type in _COLLECT else (),
         branches=shape.branches[index],
         contained=index in shape.contained,
+        reads_itself=any(program.reads.all_steps or step.ref in program.reads.steps for program in own),
     )
 
 

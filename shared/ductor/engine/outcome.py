@@ -132,23 +132,12 @@ def _holds(ctx: NodeContext, edge: GraphEdge, own: Mapping[str, JSON]) -> bool:
 
 def _own_view(ctx: NodeContext, status: str, output: Payload, error: StepError | None) -> dict[str, JSON]:
     """STEPS overlaid with this node's result, evaluated only when an expression asks for it."""
-    if not _reads_itself(ctx):
+    if not ctx.node.reads_itself:
         return {}
     view: dict[str, JSON] = {"status": status, "error": error_view(error), "attempt": ctx.entry.attempt}
     if output != NULL:
         view["output"] = ctx.tick.value(output)
     return {ctx.node.ref: view}
-
-
-def _reads_itself(ctx: NodeContext) -> bool:
-    return any(
-        program.reads.all_steps or ctx.node.ref in program.reads.steps
-        for program in (
-            *(edge.condition for edge in ctx.node.out if edge.condition is not None),
-            *(program for _, program in ctx.node.context_effects),
-            *(program for _, program in ctx.node.visibility_effects),
-        )
-    )
 
 
 def _effects(ctx: NodeContext, own: Mapping[str, JSON]) -> tuple[Payload | None, dict[str, JSON]]:

@@ -5,7 +5,7 @@ Reads only. Pages that are not in memory come from `state.loaded`, which reads t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from ductor.engine.graph import Graph, GraphNode
 from ductor.engine.regions import ROOT
@@ -13,8 +13,7 @@ from ductor.model.enums import NodeStatus
 from ductor.model.run import ItemState, ItemStatus, NodeState, PageState, RunState, ScatterState, ScopeState
 
 
-@dataclass(slots=True)
-class Place:
+class Place(msgspec.Struct, gc=False):
     """A node in its scope. `path` is the part of its id after the `@`; `above` is the scatter whose item it is in."""
 
     node: GraphNode

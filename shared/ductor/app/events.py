@@ -15,7 +15,7 @@ from ductor.app.waiters import Claimed, Waiters
 from ductor.model.errors import ErrorCode, refuse
 from ductor.model.intent import Intent
 from ductor.model.json import encode
-from ductor.model.waiting import MAX_KEY_CHARS, Event, Waiter, event_digest, waiter_pk
+from ductor.model.waiting import MAX_KEY_CHARS, Event, Waiter, event_mark, waiter_pk
 from ductor.ports import Clock, Faults, Ids, Item, Queue, Unit
 
 MAX_NAME_CHARS: Final = 200
@@ -105,10 +105,10 @@ class Events:
     def _claim_all(self, tenant: str, event: Event, *, resumed: bool) -> list[Intent]:
         """Claim every pause that waits for the event; the intents that tell them."""
         told: list[Intent] = []
-        digest = event_digest(event.event_name, event.correlation_key, event.event_id)
+        mark = event_mark(event.event_name, event.correlation_key, event.event_id)
         pk = waiter_pk(tenant, event.event_name, event.correlation_key)
         for item, waiter in self._waiters.waiting(pk, self._clock.now_ms()):
-            if digest in waiter.seen or not _live_at(waiter, event, resumed=resumed):
+            if mark in waiter.seen or not _live_at(waiter, event, resumed=resumed):
                 continue
             if not self._waiters.holds(waiter, event):
                 continue

@@ -14,7 +14,7 @@ from ductor.engine.graph import Graph
 from ductor.model.command import CheckWaiter, CloseWaiter, Command, ScanLookback
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.run import RunState
-from ductor.model.waiting import Waiter, event_digest
+from ductor.model.waiting import Waiter, event_mark
 from ductor.ports import Clock, Item
 
 
@@ -69,8 +69,8 @@ class WaitCommands:
         pause = self._waiters.pause(waiter)
         one, found = pause.on[waiter.place], list[Intent]()
         for event in self._events.since(tenant, one.event_name, one.correlation_key, pause.since - pause.lookback_ms):
-            digest = event_digest(event.event_name, event.correlation_key, event.event_id)
-            if digest in waiter.seen or not self._waiters.holds(waiter, event):
+            mark = event_mark(event.event_name, event.correlation_key, event.event_id)
+            if mark in waiter.seen or not self._waiters.holds(waiter, event):
                 continue
             claimed, intent = self._waiters.claim(item, event)
             found += [intent] if intent is not None else []

@@ -21,6 +21,10 @@ from ductor.model.lineage import Linked, Successor, child_key
 from ductor.model.run import NodeState, RunState, Signal
 from ductor.model.transition import Transition
 
+CONSUMED_MS: Final = 86_400_000
+MAX_CONSUMED: Final = 500
+"""Of the events of the last day a run remembers so many that it has consumed."""
+
 
 def evolve(graph: Graph, state: RunState, transition: Transition, at: int) -> RunState:
     """Apply one transition that happened at `at` (epoch ms). Returns the same, changed state."""
@@ -234,6 +238,12 @@ def _node_checked(graph: Graph, state: RunState, t: tr.NodeChecked, _at: int) ->
     mark(state, place, node)
 
 
+def _event_consumed(_graph: Graph, state: RunState, t: tr.EventConsumed, at: int) -> None:
+    kept = {mark: since for mark, since in state.consumed.items() if since > at - CONSUMED_MS and mark != t.mark}
+    newest = list(kept.items())[1 - MAX_CONSUMED :]
+    state.consumed = {**dict(newest), t.mark: at}
+
+
 def _signal_kept(_graph: Graph, state: RunState, t: tr.SignalKept, _at: int) -> None:
     state.signals = (*state.signals, Signal(t.id, t.name, t.payload, t.at))
 
@@ -269,6 +279,7 @@ _EVOLVE: dict[type, Callable[[Graph, RunState, Any, int], None]] = {
     tr.NodeSkipped: _node_skipped,
     tr.NodeCancelled: _node_cancelled,
     tr.NodeChecked: _node_checked,
+    tr.EventConsumed: _event_consumed,
     tr.SignalKept: _signal_kept,
     tr.SignalTaken: _signal_taken,
     tr.CheckpointReached: _checkpoint_reached,

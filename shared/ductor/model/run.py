@@ -278,6 +278,7 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     attributes: dict[str, JSON] = {}
     checkpoints: dict[str, int] = {}
     signals: tuple[Signal, ...] = ()
+    consumed: dict[str, int] = {}
     root: ScopeState = msgspec.field(default_factory=ScopeState)
     tree: TreeState | None = None
     loaded: dict[int, PageState] = {}

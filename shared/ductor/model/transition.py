@@ -219,6 +219,12 @@ class GatherCollected(_Transition, frozen=True, tag="gather_collected"):
     output: Payload
 
 
+class EventConsumed(_Transition, frozen=True, tag="event_consumed"):
+    """An event has ended a pause of this run, or counts in a set: within a day it ends no other that begins later."""
+
+    mark: str
+
+
 class SignalKept(_Transition, frozen=True, tag="signal_kept"):
     """A signal has arrived, or a wait that had taken it ended otherwise: the next wait for its name may take it."""
 
@@ -323,6 +329,7 @@ Transition = (
     | PageClosed
     | PageLooked
     | GatherCollected
+    | EventConsumed
     | SignalKept
     | SignalTaken
     | CheckpointReached

@@ -52,7 +52,7 @@ class EventWait(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     `exclusive`: one event ends it; otherwise events are collected, by place in `on`. `token` stands for what is waited
     for: a registration that was never committed may have left rows of the same node and generation. `seen` are the
-    digests of events that the run has consumed before. `since` is when the wait began, epoch ms; an event received up
+    marks of events that the run has consumed before. `since` is when the wait began, epoch ms; an event received up
     to `lookback_ms` before also counts.
     """
 
@@ -116,6 +116,16 @@ def _hash(*parts: JSON) -> str:
 def event_digest(event_name: str, correlation_key: str, event_id: str) -> str:
     """What makes two publications the same event, within a tenant."""
     return _hash(event_name, correlation_key, event_id)
+
+
+def event_mark(event_name: str, correlation_key: str, event_id: str) -> str:
+    """A short digest of an event, as a run remembers it; it begins with `marks_of` its name and key."""
+    return marks_of(event_name, correlation_key) + _hash(event_id)[:12]
+
+
+def marks_of(event_name: str, correlation_key: str) -> str:
+    """What the marks of all events of one name and key begin with."""
+    return _hash(event_name, correlation_key)[:8]
 
 
 def token_of(on: tuple[Awaited, ...]) -> str:

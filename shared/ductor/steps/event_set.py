@@ -18,7 +18,7 @@ from ductor.model.payload import MAX_OUTPUT_BYTES
 from ductor.model.transition import Transition
 from ductor.model.waiting import EventWait
 from ductor.steps import reading
-from ductor.steps.event_waiting import EventWaiting, OnTimeout, Plan, Wanted, changed
+from ductor.steps.event_waiting import EventWaiting, OnTimeout, Plan, Wanted, changed, consumed
 from ductor.steps.spec import EVENT_EDGES, Expression, ExpressionKind, Scope, arg, fault, read_args, templates
 from ductor.steps.wait_event import ON_EVENT, EventName, Lookback, Milliseconds, event_view
 
@@ -101,16 +101,17 @@ class EventSetBehaviour(EventWaiting):
         collected = list(pause.collected) or [()] * len(pause.on)
         known = {event["event_id"] for event in collected[place]}
         if intent.body["event_id"] in known or len(collected[place]) >= pause.on[place].count:
-            return ()
+            return
+        yield consumed(pause, intent)
         collected[place] = (*collected[place], event_view(ctx, pause, intent))
         events = {one.name: list(found) for one, found in zip(pause.on, collected, strict=True)}
         if len(encode(events)) > MAX_OUTPUT_BYTES:
             message = f"the events of the set are over {MAX_OUTPUT_BYTES} bytes; publish references instead"
-            return fail(ctx, StepError("OUTPUT_TOO_LARGE", message, retryable=False))
-        if all(len(found) == one.count for one, found in zip(pause.on, collected, strict=True)):
-            return complete(ctx, ctx.tick.keep({"events": events}))
-        more = msgspec.structs.replace(pause, collected=tuple(collected))
-        return (changed(ctx, more, ctx.entry.deadline),)
+            yield from fail(ctx, StepError("OUTPUT_TOO_LARGE", message, retryable=False))
+        elif all(len(found) == one.count for one, found in zip(pause.on, collected, strict=True)):
+            yield from complete(ctx, ctx.tick.keep({"events": events}))
+        else:
+            yield changed(ctx, msgspec.structs.replace(pause, collected=tuple(collected)), ctx.entry.deadline)
 
 
 def _wanted(args: Args, requirement: Requirement) -> Wanted:

@@ -18,7 +18,7 @@ from ductor.engine.signals import keep_signal
 from ductor.expressions import ExpressionError, Program, Template
 from ductor.model import transition as tr
 from ductor.model.command import CheckWaiter, CloseWaiter, Command, RegisterWaiter, Registration, ScanLookback
-from ductor.model.enums import NodeStatus, StepType
+from ductor.model.enums import NodeStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
@@ -32,7 +32,8 @@ from ductor.model.waiting import (
     EventWait,
     Registered,
     Waiter,
-    event_digest,
+    event_mark,
+    marks_of,
     registered_sk,
     token_of,
     waiter_pk,
@@ -50,8 +51,6 @@ PAUSE_INLINE_BYTES: Final = 768
 TIMEOUT: Final = "timeout"
 RESOLVE: Final = "resolve"
 SIGNAL: Final = "signal"
-
-_WAITS: Final = frozenset({StepType.WAIT_EVENT, StepType.EVENT_SET})
 
 
 class OnTimeout(reading.Word):
@@ -237,26 +236,15 @@ def correlation_key(value: JSON) -> str:
 
 
 def seen(ctx: NodeContext, on: tuple[Awaited, ...]) -> Iterator[str]:
-    """Digests of the events that earlier pauses of this run have consumed: none of them counts again."""
-    pairs = {(one.event_name, one.correlation_key) for one in on}
-    for node in ctx.tick.graph.nodes:
-        if node.step.type not in _WAITS or not any(wanted.event_name in dict(pairs) for wanted in node.args.wanted):
-            continue
-        output = ctx.tick.step_view(node.ref, ctx.place).get("output")
-        for event in _events_in(output):
-            pair = (event.get("event_name"), event.get("correlation_key"))
-            if pair in pairs:
-                yield event_digest(*pair, event["event_id"])
+    """Marks of the events that earlier pauses of this run have consumed: none of them counts again."""
+    wanted = tuple({marks_of(one.event_name, one.correlation_key) for one in on})
+    return (mark for mark in ctx.tick.state.consumed if mark.startswith(wanted))
 
 
-def _events_in(output: JSON) -> Iterator[JSON]:
-    if not isinstance(output, dict):
-        return
-    if "event_id" in output:
-        yield output
-    sets = output.get("events")
-    for events in sets.values() if isinstance(sets, dict) else ():
-        yield from (event for event in events if isinstance(event, dict) and "event_id" in event)
+def consumed(pause: EventWait, intent: Intent) -> Transition:
+    """The run remembers the event that the intent tells of."""
+    one = pause.on[intent.body["place"]]
+    return tr.EventConsumed(event_mark(one.event_name, one.correlation_key, intent.body["event_id"]))
 
 
 def _waiter(run_id: str, parked: tr.NodeParked, pause: EventWait, place: int) -> Waiter:

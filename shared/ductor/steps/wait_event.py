@@ -19,7 +19,7 @@ from ductor.model.run import Signal
 from ductor.model.transition import Transition
 from ductor.model.waiting import Closing, EventWait
 from ductor.steps import reading
-from ductor.steps.event_waiting import SIGNAL, EventWaiting, OnTimeout, Plan, Wanted, closing, pause_of
+from ductor.steps.event_waiting import SIGNAL, EventWaiting, OnTimeout, Plan, Wanted, closing, consumed, pause_of
 from ductor.steps.spec import (
     EVENT_EDGES,
     MAX_TIMEOUT_MS,
@@ -112,7 +112,8 @@ class WaitEventBehaviour(EventWaiting):
         return ()
 
     def matched(self, ctx: NodeContext, pause: EventWait, intent: Intent) -> Iterable[Transition]:
-        return complete(ctx, ctx.tick.keep(event_view(ctx, pause, intent)))
+        yield consumed(pause, intent)
+        yield from complete(ctx, ctx.tick.keep(event_view(ctx, pause, intent)))
 
 
 def event_view(ctx: NodeContext, pause: EventWait, intent: Intent) -> dict[str, JSON]:

@@ -30,11 +30,14 @@ COMMIT_TRIES: Final = 8
 MISSING_TRIES: Final = 10
 """Deliveries of an intent for a run that is not there before it goes to the dead letters: some minutes."""
 
-INTENTS_PER_TICK: Final = 15
-"""Intents that one tick of a run with item scopes takes: each may touch pages of its own.
+INTENTS_PER_TICK: Final = 50
+"""Intents that one tick takes: the header carries all that they change once more, and a write takes 100 rows."""
 
-Not fewer than a batch holds whose commits and sends are no single transaction (10 on AWS): the redelivery of part of
-such a batch must always meet the tick that it belongs to.
+PAGED_INTENTS_PER_TICK: Final = 15
+"""The same for a run with item scopes, where each intent may touch pages of its own.
+
+Neither is fewer than a batch holds whose commits and sends are no single transaction (10 on AWS): the redelivery of
+part of such a batch must always meet the tick that it belongs to.
 """
 
 FIRST_RETRY_MS: Final = 200
@@ -151,15 +154,16 @@ class Coordinator:
             return self._stalls.begin(item, intents, str(fault))
 
     def _tick(self, state: RunState, intents: list[Intent]) -> Outcome:
-        """All intents in one tick; those of a run with item scopes in several, so that each writes few pages."""
-        if state.tree is None or len(intents) <= INTENTS_PER_TICK:
+        """All intents in one tick if they are few, else in several, each committed and sent before the next."""
+        most = INTENTS_PER_TICK if state.tree is None else PAGED_INTENTS_PER_TICK
+        if len(intents) <= most:
             return self._tick_once(state, intents)[0]
         applied = state.last.applied
         if any(intent.id in applied for intent in intents):
             self._dispatcher.send(self._committer.graph(state), state, state.last.commands)
         outcome = Outcome.NOTHING
-        for start in range(0, len(intents), INTENTS_PER_TICK):
-            one, next_state = self._tick_once(state, intents[start : start + INTENTS_PER_TICK])
+        for start in range(0, len(intents), most):
+            one, next_state = self._tick_once(state, intents[start : start + most])
             if one is Outcome.LOST or next_state is None:
                 return Outcome.LOST
             state = next_state

@@ -47,8 +47,8 @@ class TenantRoutes:
         )
 
     def _create(self, call: Call) -> Wrapped[CreatedTenant]:
-        self._require_operator(call)
         body = call.body(NewTenant)
+        self._require_operator(call)
         wanted = _wanted(body.entitlements) if body.entitlements else None
         tenant, issued = self._tenants.create_with_key(body.name, self._keys)
         if wanted is not None:
@@ -69,9 +69,10 @@ class TenantRoutes:
 
     def _update(self, call: Call) -> Wrapped[TenantDetail]:
         require(call.caller, Scope.ADMIN)
+        wanted = _wanted(call.body(TenantChanges).entitlements)
         tenant = self._visible(call)
         self._require_operator(call)
-        self._entitlements.set(tenant.id, _wanted(call.body(TenantChanges).entitlements))
+        self._entitlements.set(tenant.id, wanted)
         return Wrapped(data=self._detail(tenant), metadata=call.metadata())
 
     def _visible(self, call: Call) -> Tenant:

@@ -28,7 +28,7 @@ class _Seen:
         self._world = world
         self._run_id = run_id
         self._decisions: dict[str, list[tr.OperatorAudited]] = {}
-        self._consumed: set[tuple[str, str, str]] = set()
+        self._consumed: set[tuple[tuple[str, str, str], str]] = set()
         self._before: dict[str, set[tuple[str, str, str]]] = {}
         self._generation: dict[str, int] = {}
 
@@ -37,7 +37,9 @@ class _Seen:
             case tr.NodeParked(node, generation) if self._generation.get(node) != generation:
                 self._generation[node] = generation
                 self._decisions[node] = []
-                self._before[node] = set(self._consumed)
+                # Items of a scatter wait independently: what one consumed another may still consume, once.
+                path = f"{node.partition('@')[2]}."
+                self._before[node] = {key for key, other in self._consumed if path.startswith(other)}
             case tr.OperatorAudited(operation="approve" | "reject", outcome="applied", target=node):
                 self._decisions.setdefault(node, []).append(transition)
                 if len(self._decisions[node]) > 1:
@@ -81,7 +83,8 @@ class _Seen:
             return
         if key in self._before.get(node, ()):
             yield f"{node} was ended by {key}, which had ended an earlier step of this run"
-        self._consumed.add(key)
+        path = node.partition("@")[2]
+        self._consumed.add((key, f"{path}." if path else ""))
         sent = [
             known
             for known, _ in self._world.published

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ductor.actions.action import Action
+from ductor.actions.connection import Connection, Secret
 from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError
 from ductor.actions.registry import ActionRegistry
+from ductor.model.attempt import AttemptTask
 from ductor.model.json import JSON
 from ductor.testing.ledger import Effect, Ledger
 
@@ -16,6 +18,7 @@ FAIL_N: Final = "double.fail_n"
 BOOM: Final = "double.boom"
 SLOW: Final = "double.slow"
 BIG: Final = "double.big"
+SECRET: Final = "secret-of-"
 NAMES: Final = (OK, FAIL_N, BOOM, SLOW, BIG)
 
 
@@ -52,3 +55,11 @@ class Doubles:
         if output is None:
             raise ActionError(str(args.get("code", "BOOM")), "failed on demand", bool(args.get("retryable", True)))
         return output
+
+
+class AnyConnection:
+    """Whatever a step names is there, with a secret of its own."""
+
+    def resolve(self, task: AttemptTask) -> Connection | None:
+        ref = task.connection_ref
+        return Connection(id=ref, slug=ref, type="double", secrets={"token": Secret(f"{SECRET}{ref}")}) if ref else None

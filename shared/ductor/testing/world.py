@@ -52,7 +52,7 @@ from ductor.ports import Item, Put, QueueName
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.testing.actors import LEASE_MS, CoordinatorActor, WorkerActor
 from ductor.testing.chaos import PROFILES, Chaos, Profile, draw
-from ductor.testing.doubles import Doubles
+from ductor.testing.doubles import AnyConnection, Doubles
 from ductor.testing.faulty import FaultyBlobs, FaultyQueue, FaultyTable, FaultyTimers, SkewedClock
 from ductor.testing.ledger import Ledger
 from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, MemoryTimers, NullUnit, SeededIds, VirtualClock
@@ -221,6 +221,7 @@ class World:
                 ids=self.ids,
                 unit=NullUnit(),
                 faults=self.chaos,
+                connections=AnyConnection(),
             )
             return Worker(doors, WorkerSettings(name=own, lease_ms=LEASE_MS))
 

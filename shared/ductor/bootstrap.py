@@ -52,6 +52,7 @@ from ductor.app.trigger import Triggers
 from ductor.app.wait_commands import WaitCommands
 from ductor.app.waiters import Waiters
 from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
+from ductor.model.definition import DefinitionRow
 from ductor.ports import QueueName, UnavailableError
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.steps.duration import parse_duration
@@ -84,6 +85,12 @@ class LocalSettings:
         """DUCTOR_CONNECTORS: comma-separated folders with connector files of one's own."""
         named = self.environment.get("DUCTOR_CONNECTORS", "").split(",")
         return tuple(Path(name.strip()) for name in named if name.strip())
+
+    @property
+    def workflow_folder(self) -> Path | None:
+        """DUCTOR_WORKFLOWS_DIR: a folder with YAML files of global system definitions."""
+        named = self.environment.get("DUCTOR_WORKFLOWS_DIR", "").strip()
+        return Path(named) if named else None
 
     @property
     def http(self) -> HttpSettings:
@@ -252,6 +259,7 @@ class LocalApp:
             "sweeper": SweeperLoop(Sweeper(table=table, intents=intents, clock=clock, ids=ids)),
         }
         self._clock, self._ids = clock, ids
+        self._table, self._registry = table, registry
 
     @property
     def asgi(self) -> Any:
@@ -281,6 +289,8 @@ class LocalApp:
         """Make the first tenant and its keys when the file is new, then run the loops. Raises StartError."""
         try:
             self._first_start()
+            if self._settings.workflow_folder is not None:
+                self._load_system_definitions(self._settings.workflow_folder)
         except UnavailableError as error:
             raise StartError(str(error)) from error
         for name, loop in self._loops.items():
@@ -297,6 +307,21 @@ class LocalApp:
             _write_env(self.env_file, first.tenant, first.key.plaintext, self._settings.url)
         for path in (self.env_file, self.admin_env_file):
             _correct_address(path, self._settings.url)
+
+    def _load_system_definitions(self, folder: Path) -> None:
+        from ductor.app.system_definitions import SystemDefinitions
+        from ductor.validation.source import read_source
+
+        if not folder.is_dir():
+            raise StartError(f"DUCTOR_WORKFLOWS_DIR is no folder: {folder}")
+        store = SystemDefinitions(self._table)
+        for path in sorted(below for below in folder.rglob("*") if below.suffix in (".yaml", ".yml")):
+            document, faults = read_source(path.read_text(encoding="utf-8"))
+            if isinstance(document, dict) and not faults:
+                faults = list(store.load(document, self._registry, self._clock, self._ids))
+            if faults or not isinstance(document, dict):
+                told = "; ".join(f"{fault.field}: {fault.message} ({fault.code})" for fault in faults[:5])
+                raise StartError(f"{path} is no system definition: {told or 'it holds no object'}")
 
     def stop(self) -> None:
         """Stop the loops; running actions get a few seconds, unfinished ones run again at the next start."""
@@ -347,6 +372,22 @@ def _replace_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+
+
+def system_definitions(data: Path) -> list[DefinitionRow]:
+    """The newest version of each system definition in a data folder. Raises StartError when there is no data file."""
+    from ductor.app.system_definitions import SystemDefinitions
+
+    path = data / "ductor.db"
+    if not path.is_file():
+        raise StartError(f"there is no data file {path}")
+    database = Database(path)
+    try:
+        return SystemDefinitions(SqliteTable(database)).newest()
+    except UnavailableError as error:
+        raise StartError(str(error)) from error
+    finally:
+        database.close()
 
 
 def local_app(data: Path, settings: LocalSettings | None = None) -> LocalApp:

@@ -97,10 +97,6 @@ class Client:
             if not cursor:
                 return found
 
-    def edit_draft(self, definition_id: str, changes: Document) -> Document:
-        """The detail of the changed draft. Raises Refused with DRAFT_REVISION_CONFLICT after another edit."""
-        return self._data("PATCH", f"/api/workflow-definitions/{_part(definition_id)}/draft", body=changes)
-
     def publish(self, definition_id: str, expected_draft_revision: int) -> Document:
         """`{published, draft, warnings}`: exactly the revision that was reviewed, or Refused."""
         body = {"expected_draft_revision": expected_draft_revision}

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from ductor import __version__
+from ductor.cli import authoring
 from ductor.cli.admin import admin
 from ductor.cli.failure import Exit, Failure
 from ductor.cli.options import DATA_HELP, Format, LogLevel
@@ -37,8 +38,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-workflow = typer.Typer(name="workflow", help="Definitions: check files, publish them.", no_args_is_help=True)
+workflow = typer.Typer(
+    name="workflow", help="Definitions: check files, edit drafts, publish versions.", no_args_is_help=True
+)
 runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch.", no_args_is_help=True)
+authoring.add_to(workflow)
 app.add_typer(workflow)
 app.add_typer(runs)
 app.add_typer(admin)

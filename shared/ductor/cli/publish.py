@@ -32,18 +32,19 @@ def run(names: Sequence[str], *, data: Path) -> None:
 
 def publish(client: Client, source: Source) -> str:
     """Create or replace the family's draft, and publish exactly that revision. A sentence about what came of it."""
-    text, document = _read(source)
+    text, document = read(source)
     try:
-        draft = _saved(client, document)
+        draft = replaced(client, document)["data"]
         answer = client.publish(str(draft["id"]), int(draft["draft_revision"]))
     except Refused as refused:
-        raise _located(refused, source.name, text) from refused
+        raise located(refused, source.name, text) from refused
     version = answer["published"]
-    remarks = "".join(f"\n  {_remark(item)}" for item in answer.get("warnings") or ())
+    remarks = "".join(f"\n  {remark(item)}" for item in answer.get("warnings") or ())
     return f"{version['family_slug']} version {version['version']} ({version['id']}){remarks}"
 
 
-def _read(source: Source) -> tuple[str, Document]:
+def read(source: Source) -> tuple[str, Document]:
+    """The text and document of a file. Raises Failure with every reason why it is none."""
     try:
         text = source.data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,23 +56,28 @@ def _read(source: Source) -> tuple[str, Document]:
     return text, document
 
 
-def _saved(client: Client, document: Document) -> Document:
-    """The draft after it was made equal to `document`. Somebody else's edit in between is refused, not overwritten."""
-    try:
-        return client.create_definition(document)
-    except Refused as refused:
-        if "DRAFT_EXISTS" not in refused.codes:
-            raise
-    drafts = client.definitions(family_slug=str(document["family_slug"]), status="draft")
+def replaced(client: Client, document: Document, revision: int | None = None) -> Document:
+    """The answer after the draft was made equal to `document`; a family without a draft gets one unless `revision`.
+
+    Somebody else's edit in between, or since `revision`, is refused, not overwritten.
+    """
+    if revision is None:
+        try:
+            return client.request("POST", "/api/workflow-definitions", body=document)
+        except Refused as refused:
+            if "DRAFT_EXISTS" not in refused.codes:
+                raise
+    drafts = client.definitions(family_slug=str(document.get("family_slug")), status="draft")
     if not drafts:
-        raise Failure("the draft was deleted at this moment", hint="run the command again")
+        raise Failure("the family has no draft", hint="make one with `ductor workflow create`")
     draft = drafts[0]
     gone = dict.fromkeys(DOCUMENT.fields.keys() - document.keys() - _KEPT - SERVER_OWNED)
-    changes = {**gone, **document, "expected_draft_revision": draft["draft_revision"]}
-    return client.edit_draft(str(draft["id"]), changes)
+    expected = draft["draft_revision"] if revision is None else revision
+    changes = {**gone, **document, "expected_draft_revision": expected}
+    return client.request("PATCH", f"/api/workflow-definitions/{draft['id']}/draft", body=changes)
 
 
-def _located(refused: Refused, name: str, text: str) -> Refused:
+def located(refused: Refused, name: str, text: str) -> Refused:
     """The same refusal, each fault with the line of the file it is about."""
     lines = Lines(text)
     places = (lines.of(str(item.get("field", ""))) for item in refused.items)
@@ -81,6 +87,7 @@ def _located(refused: Refused, name: str, text: str) -> Refused:
     return refused
 
 
-def _remark(item: Document) -> str:
+def remark(item: Document) -> str:
+    """One warning of an answer as a line."""
     place = f"{item['field']}: " if item.get("field") else ""
     return f"{item.get('severity', 'warning')}: {place}{item.get('message', '')} [{item.get('code', '')}]"

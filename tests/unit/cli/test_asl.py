@@ -1,0 +1,193 @@
+"""Imports of Amazon States Language: the outcome is a valid definition, and what was not carried over is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.validation.samples import Actions
+
+from ductor.cli.asl.importer import convert
+from ductor.cli.asl.report import Report
+from ductor.cli.asl.values import Data, NotCarriedError, json_path
+from ductor.model.errors import Severity
+from ductor.validation.context import Context
+from ductor.validation.validator import validate
+
+Document = dict[str, Any]
+
+
+def converted(start: str, **states: Document) -> tuple[dict[str, Document], list[Document], Report]:
+    document, report = convert({"StartAt": start, "States": states}, "imported")
+    found = validate({**document, "environment": "default"}, Context(catalog=Actions(), now=0))
+    errors = [item for item in found if item.severity is Severity.ERROR and item.code != "ACTION_UNKNOWN"]
+    assert not errors, errors
+    return {step["ref"]: step for step in document["steps"]}, document["edges"], report
+
+
+def invoke(**fields: Any) -> Document:
+    return {"Type": "Task", "Resource": "arn:aws:lambda:eu-west-1:1:function:work", "End": True, **fields}
+
+
+def test_a_task_gets_its_retries_and_limits() -> None:
+    retry = {"ErrorEquals": ["States.ALL"], "IntervalSeconds": 2, "MaxAttempts": 3, "MaxDelaySeconds": 60}
+    steps, _, _ = converted("A", A=invoke(TimeoutSeconds=5, Retry=[{**retry, "BackoffRate": 1.5}]))
+    step = steps["A"]
+    assert (step["action"], step["args"]["function"], step["timeout_ms"]) == ("lambda.invoke", "work", 5_000)
+    assert (step["retry_max_attempts"], step["retry_backoff_ms"], step["retry_max_backoff_ms"]) == (4, 2_000, 60_000)
+
+
+def test_an_error_that_is_never_retried_is_named() -> None:
+    retry = [{"ErrorEquals": ["Bad"], "MaxAttempts": 0}, {"ErrorEquals": ["States.ALL"]}]
+    steps, _, _ = converted("A", A=invoke(Retry=retry))
+    assert steps["A"]["non_retryable_codes"] == ["Bad"]
+    assert steps["A"]["retry_max_attempts"] == 4
+
+
+def test_catchers_become_error_edges_of_which_the_first_match_is_taken() -> None:
+    catch = [{"ErrorEquals": ["Stock"], "Next": "B"}, {"ErrorEquals": ["States.ALL"], "Next": "C"}]
+    fail = {"Type": "Fail", "Error": "E"}
+    _, edges, _ = converted("A", A=invoke(Catch=catch), B=fail, C=fail)
+    conditions = {edge["target_ref"]: (edge["type"], edge.get("condition")) for edge in edges}
+    assert conditions["B"] == ("error", 'STEPS["A"].error.code in ["Stock"]')
+    assert conditions["C"] == ("error", '!(STEPS["A"].error.code in ["Stock"])')
+
+
+def test_one_rule_is_a_condition_step() -> None:
+    rule = {"Variable": "$.n", "NumericGreaterThan": 3, "Next": "B"}
+    done = {"Type": "Succeed"}
+    steps, edges, _ = converted("A", A={"Type": "Choice", "Choices": [rule], "Default": "C"}, B=done, C=done)
+    assert steps["A"]["args"] == {"expr": "TRIGGER.payload.n > 3"}
+    assert {edge["type"] for edge in edges} == {"true", "false"}
+
+
+def test_of_several_rules_the_first_that_matches_decides() -> None:
+    rules = [{"Variable": "$.n", "NumericEquals": n, "Next": ref} for n, ref in ((1, "B"), (2, "C"))]
+    done = {"Type": "Succeed"}
+    steps, edges, report = converted("A", A={"Type": "Choice", "Choices": rules}, B=done, C=done)
+    assert steps["A"]["args"]["project"]["way"] == "TRIGGER.payload.n == 1 ? 0 : TRIGGER.payload.n == 2 ? 1 : -1"
+    assert [edge["condition"][-4:] for edge in edges] == ["== 1", "== 0"] or len(edges) == 2
+    assert "Default" in report.notes[0].field
+
+
+def test_results_are_read_where_result_path_put_them() -> None:
+    steps, _, _ = converted(
+        "A",
+        A={**invoke(ResultPath="$.stock"), "End": False, "Next": "B"},
+        B=invoke(Parameters={"left.$": "$.stock.left", "sku.$": "$.sku"}),
+    )
+    assert steps["B"]["args"]["payload"] == {
+        "left": "${{ STEPS.A.output.payload.left }}",
+        "sku": "${{ TRIGGER.payload.sku }}",
+    }
+
+
+def test_branches_meet_in_a_step_that_waits_for_all() -> None:
+    branch = {"StartAt": "X", "States": {"X": {"Type": "Pass", "Result": {"a": 1}, "End": True}}}
+    steps, edges, _ = converted("P", P={"Type": "Parallel", "Branches": [branch, branch], "End": True})
+    assert steps["P"]["join"] == "all"
+    assert steps["P"]["args"]["project"]["branches"] == "[STEPS.X.output.result, STEPS.X_2.output.result]"
+    assert {(edge["source_ref"], edge["target_ref"]) for edge in edges} == {("X", "P"), ("X_2", "P")}
+
+
+def test_a_map_is_a_scatter_and_a_gather() -> None:
+    body = {"StartAt": "One", "States": {"One": invoke(Parameters={"line.$": "$.line"})}}
+    state = {
+        "Type": "Map",
+        "ItemsPath": "$.lines",
+        "MaxConcurrency": 4,
+        "ToleratedFailurePercentage": 10,
+        "ItemSelector": {"line.$": "$$.Map.Item.Value"},
+        "ItemProcessor": body,
+        "End": True,
+    }
+    steps, _, report = converted("Each", Each=state)
+    limits = {"items_expr": "TRIGGER.payload.lines", "max_concurrency": 4, "tolerated_failures": "10%"}
+    assert steps["Each"]["args"] == limits
+    assert steps["One"]["args"]["payload"] == {"line": "${{ ITEM }}"}
+    assert steps["Each_results"]["type"] == "gather"
+    assert report.complete
+
+
+@pytest.mark.parametrize(
+    ("state", "args"),
+    [
+        ({"Seconds": 5}, {"duration": "5s"}),
+        ({"SecondsPath": "$.wait"}, {"duration_expr": "TRIGGER.payload.wait * 1000"}),
+        ({"Timestamp": "2030-01-01T00:00:00Z"}, {"until": "2030-01-01T00:00:00Z"}),
+        ({"TimestampPath": "$.at"}, {"until_expr": "TRIGGER.payload.at"}),
+    ],
+)
+def test_waits(state: Document, args: Document) -> None:
+    steps, _, _ = converted("W", W={"Type": "Wait", "End": True, **state})
+    assert steps["W"]["args"] == args
+
+
+def test_simple_jsonata_is_carried_over_and_the_rest_is_named() -> None:
+    states = {
+        "A": {
+            **invoke(Arguments={"n": "{% $states.input.n + 1 %}"}, Output="{% $states.result.x %}"),
+            "QueryLanguage": "JSONata",
+            "End": False,
+            "Next": "B",
+        },
+        "B": {**invoke(Arguments={"s": "{% $sum($states.input.list) %}"}), "QueryLanguage": "JSONata"},
+    }
+    steps, _, report = converted("A", **states)
+    assert steps["A"]["args"]["payload"] == {"n": "${{ TRIGGER.payload.n + 1 }}"}
+    assert [(note.state, note.weight) for note in report.notes if "JSONata" in note.message] == [("B", "manual")]
+
+
+def test_variables_are_read_where_they_were_assigned() -> None:
+    first = {"Type": "Pass", "QueryLanguage": "JSONata", "Assign": {"id": "{% $states.input.id %}"}, "Next": "B"}
+    second = {**invoke(Arguments={"id": "{% $id %}"}), "QueryLanguage": "JSONata"}
+    steps, _, _ = converted("A", A=first, B=second)
+    assert steps["B"]["args"]["payload"] == {"id": "${{ TRIGGER.payload.id }}"}
+
+
+def test_a_loop_is_named_and_left_out() -> None:
+    rule = {"Variable": "$.done", "BooleanEquals": False, "Next": "A"}
+    states: dict[str, Document] = {
+        "A": {**invoke(), "End": False, "Next": "B"},
+        "B": {"Type": "Choice", "Choices": [rule], "Default": "C"},
+        "C": {"Type": "Succeed"},
+    }
+    _, edges, report = converted("A", **states)
+    assert not any(edge["target_ref"] == "A" for edge in edges)
+    assert any("leads back" in note.message for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("path", "cel"),
+    [
+        ("$", "TRIGGER.payload"),
+        ("$.a.b[0]['c d']", 'TRIGGER.payload.a.b[0]["c d"]'),
+        ("$$.Execution.Id", "RUN.id"),
+        ("States.Format('{} of {}', $.a, 2)", '(string(TRIGGER.payload.a) + " of " + string(2))'),
+        ("States.Array($.a, 'x')", '[TRIGGER.payload.a, "x"]'),
+        ("States.ArrayLength($.a)", "size(TRIGGER.payload.a)"),
+    ],
+)
+def test_paths(path: str, cel: str) -> None:
+    assert json_path(path, Data("TRIGGER.payload")) == cel
+
+
+@pytest.mark.parametrize("path", ["$.a[*]", "$..a", "$.a[?(@.b)]", "$.a[1:2]", "States.UUID()", "$$.Task.Token", "a"])
+def test_paths_that_are_not_carried_over(path: str) -> None:
+    with pytest.raises(NotCarriedError):
+        json_path(path, Data("TRIGGER.payload"))
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        {},
+        {"A": {}},
+        {"A": {"Type": "Odd"}},
+        {"A": {"Type": "Choice"}},
+        {"A": {"Type": "Map"}},
+        {"A": {"Type": "Parallel"}},
+    ],
+)
+def test_an_odd_machine_is_reported_not_raised(states: Document) -> None:
+    convert({"StartAt": "A", "States": states}, "odd")

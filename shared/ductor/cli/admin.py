@@ -44,6 +44,17 @@ Serves = Annotated[
 Environment = Annotated[str, typer.Option("--environment", help="Key of the environment.")]
 
 
+@admin.command("bootstrap")
+def bootstrap(
+    stack: Annotated[str, typer.Option("--stack", help="Name of the CloudFormation stack.")],
+    reissue: Annotated[bool, typer.Option("--reissue", help="Make two new keys, if the first are lost.")] = False,
+) -> None:
+    """Make the first tenant and its keys on a stack in AWS; they are shown this once."""
+    from ductor.cli import admin_bootstrap as command
+
+    command.bootstrap(stack, reissue=reissue)
+
+
 @tenants.command("create")
 def create_tenant(
     name: str,

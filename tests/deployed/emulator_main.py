@@ -1,0 +1,43 @@
+"""Starts MiniStack with what it takes differently from AWS put right. Runs in the emulator's own virtual environment.
+
+It looks at schedules every 10 s, asks for a permission per batch operation of SQS that IAM does not know, and compares a
+mapping's concurrency as text when it comes from a parameter of the template.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ministack.core import iam_actions  # type: ignore[import-not-found]
+from ministack.services import eventbridge, lambda_svc, scheduler  # type: ignore[import-not-found]
+
+BATCHES = {
+    "sqs:SendMessageBatch": "sqs:SendMessage",
+    "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
+    "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
+}
+ask = iam_actions.extract_iam_action
+limit = lambda_svc._sqs_esm_concurrency
+
+
+def action(*request: Any, **more: Any) -> str | None:
+    asked = ask(*request, **more)
+    return BATCHES.get(asked, asked)
+
+
+def concurrency(mapping: dict[str, Any], *rest: Any) -> Any:
+    scaling = mapping.get("ScalingConfig") or {}
+    if "MaximumConcurrency" in scaling:
+        scaling["MaximumConcurrency"] = int(scaling["MaximumConcurrency"])
+    return limit(mapping, *rest)
+
+
+iam_actions.extract_iam_action = action
+lambda_svc._sqs_esm_concurrency = concurrency
+scheduler._SCHEDULE_TICK_INTERVAL = 1
+eventbridge._SCHEDULER_TICK_INTERVAL = 1
+
+if __name__ == "__main__":
+    from ministack.app import main  # type: ignore[import-not-found]
+
+    main()

@@ -1,0 +1,181 @@
+"""The deployed application: runs through the gateway, the queues and the functions, each with its own permissions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from tests.deployed.emulator import ROOT
+from tests.deployed.stack import Stack, wait_until
+from tests.functions.definitions import chain
+
+from ductor.model.intent import Intent, IntentKind
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+
+MINUTE_MS = 60_000
+
+
+def waiting(duration: str, slug: str) -> dict[str, Any]:
+    step = {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": duration}}
+    return {"environment": "default", "family_slug": slug, "title": "Wait", "steps": [step], "edges": []}
+
+
+def test_the_published_walkthrough_with_its_wait_of_two_seconds(stack: Stack) -> None:
+    environment = {**os.environ, **stack.keys, "DUCTOR_API_URL": stack.url}
+    script = ROOT / "tests" / "acceptance" / "hello_world.sh"
+    done = subprocess.run(["bash", str(script)], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_request_without_a_valid_key_is_refused_in_the_shape_of_the_api(stack: Stack) -> None:
+    with stack.client() as client:
+        answer = client.get("/api/workflow-definitions", headers={"Authorization": "Bearer dk_none_none"})
+    assert (answer.status_code, answer.json()["error_code"]) == (401, "UNAUTHENTICATED")
+
+
+def test_a_chain_of_actions_completes(stack: Stack) -> None:
+    run_id = stack.trigger(stack.publish(chain(3, "three")))
+    stack.until(run_id, "completed")
+
+
+def test_a_payload_too_large_for_a_message_goes_through_the_bucket(stack: Stack) -> None:
+    document = chain(1, "large")
+    document["steps"][0]["args"] = {"said": "${{ TRIGGER.payload.text }}"}
+    run_id = stack.trigger(stack.publish(document), input={"text": "x" * 300_000})
+    stack.until(run_id, "completed")
+
+
+def test_a_wait_of_sixteen_minutes_becomes_a_schedule_on_the_minute_before_its_end(stack: Stack) -> None:
+    run_id = stack.trigger(stack.publish(waiting("16m", "sixteen_minutes")))
+    stack.until(run_id, "waiting")
+    scheduler = stack.aws.client("scheduler")
+    group = stack.outputs["ScheduleGroup"]
+
+    def mine() -> list[dict[str, Any]]:
+        names = [one["Name"] for one in scheduler.list_schedules(GroupName=group)["Schedules"]]
+        found = [scheduler.get_schedule(GroupName=group, Name=name) for name in names]
+        return [one for one in found if run_id in one["Target"]["Input"]]
+
+    wait_until(lambda: bool(mine()), 30)
+    (schedule,) = mine()
+    deadline = msgspec.json.decode(schedule["Target"]["Input"])["at"]
+    when = datetime.strptime(schedule["ScheduleExpression"], "at(%Y-%m-%dT%H:%M:%S)").replace(tzinfo=UTC)
+    assert when.second == 0
+    assert MINUTE_MS <= deadline - when.timestamp() * 1000 < 2 * MINUTE_MS
+    shown = stack.summary(run_id)["waiting_on"]["deadline_at"]
+    assert abs(datetime.fromisoformat(shown).timestamp() * 1000 - deadline) < 1_000
+    assert schedule["ActionAfterCompletion"] == "DELETE"
+    stack.control(run_id, "cancel", "enough")
+    stack.until(run_id, "cancelled")
+
+
+def test_a_step_function_that_dies_amid_an_attempt_is_replaced(stack: Stack) -> None:
+    document = chain(1, "deadly")
+    mark = stack.aws.folder / "tmp" / "died"
+    document["steps"][0] |= {"action": "test.die_once", "args": {"mark": str(mark)}}
+    run_id = stack.trigger(stack.publish(document))
+    stack.until(run_id, "completed", 180)
+    assert mark.exists()
+
+
+def test_intents_delivered_again_change_nothing(stack: Stack) -> None:
+    run_id = stack.trigger(stack.publish(chain(2, "again")))
+    stack.until(run_id, "completed")
+    before = stack.get(f"/api/v2/workflow-runs/{run_id}/snapshot")
+    start = msgspec.json.encode(Intent(id=f"{run_id}:start", run_id=run_id, kind=IntentKind.START)).decode()
+    queue, sqs = stack.outputs["IntentsQueueUrl"], stack.aws.client("sqs")
+    for number in range(3):
+        sqs.send_message(
+            QueueUrl=queue, MessageBody=start, MessageGroupId=run_id, MessageDeduplicationId=f"{run_id}:{number}"
+        )
+    wait_until(lambda: _empty(stack, queue), 30)
+    after = stack.get(f"/api/v2/workflow-runs/{run_id}/snapshot")
+    assert (after["transition_seq"], after["nodes"]) == (before["transition_seq"], before["nodes"])
+    attempts = stack.get(f"/api/v2/workflow-runs/{run_id}/attempts")["items"]
+    assert [attempt["attempt"] for attempt in attempts] == [1, 1]
+
+
+def test_a_run_whose_state_is_unreadable_stalls_alone_and_goes_on_after_a_redrive(stack: Stack) -> None:
+    definition_id = stack.publish(waiting("6s", "poison"))
+    poisoned, healthy = stack.trigger(definition_id), stack.trigger(definition_id)
+    for run_id in (poisoned, healthy):
+        stack.until(run_id, "waiting")
+    good = _header_body(stack, poisoned)
+    _write_header_body(stack, poisoned, b"{]")
+    stack.until(healthy, "completed")
+    with stack.client() as client:
+
+        def stalled() -> bool:
+            answer = client.get(f"/api/workflows/runs/{poisoned}")
+            return answer.status_code == 200 and bool(answer.json()["data"]["summary"].get("stalled"))
+
+        wait_until(stalled, 60)
+    _write_header_body(stack, poisoned, good)
+    stack.control(poisoned, "redrive", "repaired")
+    stack.until(poisoned, "completed")
+
+
+def test_without_one_permission_of_the_coordinator_no_step_runs(stack: Stack) -> None:
+    definition_id = stack.publish(chain(1, "forbidden"))
+    iam, role = stack.aws.client("iam"), stack.outputs["CoordinatorRoleName"]
+    policy = iam.get_role_policy(RoleName=role, PolicyName="coordinator")["PolicyDocument"]
+    steps = stack.outputs["StepsQueueUrl"].rsplit("/", 1)[1]
+    less = msgspec.json.decode(msgspec.json.encode(policy))
+    for statement in less["Statement"]:
+        if isinstance(statement["Resource"], list):
+            statement["Resource"] = [arn for arn in statement["Resource"] if not arn.endswith(f":{steps}")]
+    assert less != policy
+    _put_policy(iam, role, less)
+    try:
+        run_id = stack.trigger(definition_id)
+        wait_until(lambda: "AccessDenied" in _logs(stack, "Coordinator"), 30)
+        assert stack.status(run_id) != "completed"
+        assert stack.get(f"/api/v2/workflow-runs/{run_id}/attempts")["items"] in ([], [_unclaimed(stack, run_id)])
+    finally:
+        _put_policy(iam, role, policy)
+    stack.until(run_id, "completed", 180)
+
+
+def _unclaimed(stack: Stack, run_id: str) -> Any:
+    """The only attempt, as long as no worker has it."""
+    (attempt,) = stack.get(f"/api/v2/workflow-runs/{run_id}/attempts")["items"]
+    assert not attempt.get("started_at")
+    return attempt
+
+
+def _put_policy(iam: Any, role: str, policy: Any) -> None:
+    text = msgspec.json.encode(policy).decode()
+    iam.put_role_policy(RoleName=role, PolicyName="coordinator", PolicyDocument=text)
+
+
+def _logs(stack: Stack, function: str) -> str:
+    logs = stack.aws.client("logs")
+    groups = [group["logGroupName"] for group in logs.describe_log_groups()["logGroups"]]
+    found = [logs.filter_log_events(logGroupName=name)["events"] for name in groups if function in name]
+    return "\n".join(event["message"] for events in found for event in events)
+
+
+def _empty(stack: Stack, queue: str) -> bool:
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    counts = stack.aws.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
+    return all(counts[name] == "0" for name in names)
+
+
+def _header_body(stack: Stack, run_id: str) -> bytes:
+    key = {"pk": {"S": f"R#{run_id}"}, "sk": {"S": "HEAD"}}
+    found = stack.aws.client("dynamodb").get_item(TableName=stack.outputs["TableName"], Key=key)
+    return bytes(found["Item"]["body"]["B"])
+
+
+def _write_header_body(stack: Stack, run_id: str, body: bytes) -> None:
+    stack.aws.client("dynamodb").update_item(
+        TableName=stack.outputs["TableName"],
+        Key={"pk": {"S": f"R#{run_id}"}, "sk": {"S": "HEAD"}},
+        UpdateExpression="SET body = :body",
+        ExpressionAttributeValues={":body": {"B": body}},
+    )

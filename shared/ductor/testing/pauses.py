@@ -57,8 +57,10 @@ def _timed(rng: random.Random, args: dict[str, Any], other: str) -> dict[str, An
 
 
 def waiting(world: World, run_id: str) -> Iterator[tuple[str, StepType, NodeState]]:
-    """The steps of a run that wait for the outside, in items too: id, type and state."""
+    """The steps of a run that wait for the outside, in items too: id, type and state. None in a run that is ending."""
     state, graph = world.state(run_id), world.graph(run_id)
+    if state.ending is not None:
+        return
     for node_id, entry in _entries(state):
         kind = graph.by_ref[node_id.partition("@")[0]].step.type
         if entry.status is NodeStatus.WAITING and kind in PAUSES:

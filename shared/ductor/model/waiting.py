@@ -66,6 +66,11 @@ class EventWait(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     closing: Closing | None = None
 
     @property
+    def registration(self) -> str:
+        """What tells the rows of one registration from those of another of the same node and generation."""
+        return self.token + _hash(self.seen)[:6]
+
+    @property
     def first(self) -> bool:
         """Whether nothing has happened to the pause since it began."""
         return not self.collected and self.closing is None

@@ -132,7 +132,12 @@ class EventWaiting(Plain):
         return ()
 
     def _event(self, ctx: NodeContext, pause: EventWait, intent: Intent) -> Iterable[Transition]:
-        """What an event does to the pause. A signal that the pause had asked its rows for is free again."""
+        """What an event does to the pause. A signal that the pause had asked its rows for is free again.
+
+        A row of a registration that was never committed may not have known what the run had consumed by then.
+        """
+        if mark_of(pause, intent) in pause.seen:
+            return
         yield from self.matched(ctx, pause, intent)
         why = pause.closing
         if why is not None and why.cause == SIGNAL:
@@ -161,11 +166,13 @@ class EventWaiting(Plain):
         rows: dict[tuple[str, str], Waiter] = {}
         for place, one in enumerate(pause.on):
             pk = waiter_pk(state.origin.tenant, one.event_name, one.correlation_key)
-            sk = waiter_sk(state.run_id, ctx.id, transition.generation, pause.token, place)
+            sk = waiter_sk(state.run_id, ctx.id, transition.generation, pause.registration, place)
             rows[pk, sk] = _waiter(state.run_id, transition, pause, place)
         # First what says which rows there are: whoever closes the pause must find all of them.
         listed = Registered(token=pause.token, pause=transition.input, rows=tuple(rows))
-        yield RegisterWaiter("", registered_sk(ctx.id, transition.generation, pause.token), msgspec.to_builtins(listed))
+        yield RegisterWaiter(
+            "", registered_sk(ctx.id, transition.generation, pause.registration), msgspec.to_builtins(listed)
+        )
         for (pk, sk), waiter in rows.items():
             yield RegisterWaiter(pk, sk, msgspec.to_builtins(waiter))
 
@@ -241,10 +248,15 @@ def seen(ctx: NodeContext, on: tuple[Awaited, ...]) -> Iterator[str]:
     return (mark for mark in ctx.tick.state.consumed if mark.startswith(wanted))
 
 
+def mark_of(pause: EventWait, intent: Intent) -> str:
+    """The mark of the event that the intent tells of."""
+    one = pause.on[intent.body["place"]]
+    return event_mark(one.event_name, one.correlation_key, intent.body["event_id"])
+
+
 def consumed(pause: EventWait, intent: Intent) -> Transition:
     """The run remembers the event that the intent tells of."""
-    one = pause.on[intent.body["place"]]
-    return tr.EventConsumed(event_mark(one.event_name, one.correlation_key, intent.body["event_id"]))
+    return tr.EventConsumed(mark_of(pause, intent))
 
 
 def _waiter(run_id: str, parked: tr.NodeParked, pause: EventWait, place: int) -> Waiter:

@@ -194,6 +194,9 @@ class Committer:
         return self._write(sealed, version, result, (*pages, *also))
 
 
+MAX_COMMIT_BYTES: Final = 3_800_000
+"""A header and its pages are one transaction (DynamoDB ends them at 4 MB)."""
+
 MAX_CLOSING_BYTES: Final = 390_000
 """A run that is ending anyway may use what is left of a row to close its item scopes, and to tell other runs."""
 
@@ -202,6 +205,9 @@ def _too_large(header: Item, pages: Sequence[Put], limit: int) -> int:
     """The size of the header or page that cannot be stored, 0 = all of them can."""
     if len(header.body) > limit:
         return len(header.body)
+    total = len(header.body) + sum(len(put.item.body) for put in pages)
+    if total > MAX_COMMIT_BYTES:
+        return total
     return max((len(put.item.body) for put in pages if len(put.item.body) > MAX_PAGE_BYTES), default=0)
 
 

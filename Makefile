@@ -26,7 +26,7 @@ step = begin=$$(date +%s); code=0; $(2) || code=$$?; \
 # Folders that exist, so that a verb never fails on a suite that this checkout does not hold.
 tests = $(wildcard $(addprefix tests/,$(1)))
 
-.PHONY: help setup run serve test lint types format simulation-full slow e2e bench lock clean
+.PHONY: help setup run serve test lint types format simulation-full slow e2e schema-fuzz bench lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -90,6 +90,16 @@ slow: setup ## the tests that take more than a few seconds
 
 e2e: setup ## tests against a server that they start
 	@$(call step,end-to-end tests,$(BIN)/pytest -q -m e2e tests/e2e $(PYTEST))
+
+# Beside the virtual environment's own packages: nothing else needs it, and set-up stays short.
+FUZZ := $(VENV)/fuzz
+FUZZ_VERSION := 4.32.5
+
+$(FUZZ)/bin/st: | $(STAMP)
+	@$(BIN)/python -m venv $(FUZZ) && $(FUZZ)/bin/python $(PIP) install 'schemathesis==$(FUZZ_VERSION)'
+
+schema-fuzz: setup $(FUZZ)/bin/st ## fuzz a local server along its OpenAPI document, two minutes
+	@$(call step,schema fuzzing,$(BIN)/python -m tests.e2e.schema_fuzz $(FUZZ)/bin/st)
 
 bench: setup ## measure speed and memory; prints a table and stores JSON in bench-results
 	@$(BIN)/python -m tests.benchmarks

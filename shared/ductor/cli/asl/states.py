@@ -173,7 +173,7 @@ class States:
         if given is None:
             self.project(ref, name, state, [("passed", "true")])
             after = self.output_of(name, state, data, seen, seen.base)
-            unchanged = state.get("InputPath", "$") == "$" and state.get("ResultPath", "$") == "$"
+            unchanged = by_path and state.get("InputPath", "$") == "$" and state.get("ResultPath", "$") == "$"
             return Piece((ref,), (self.next_way(ref, state, data if unchanged else after),))
         whole = self.carried(name, "Result", lambda: payloads.as_cel(given, seen, by_path=by_path), "null")
         fields, result = [("value", str(whole))], step_output(ref, "result", "value")

@@ -48,6 +48,7 @@ from ductor.app.stalls import Stalls
 from ductor.app.successors import Continuations
 from ductor.app.sweeper import Sweeper
 from ductor.app.tenants import Tenants
+from ductor.app.tree import RunTrees
 from ductor.app.trigger import Triggers
 from ductor.app.wait_commands import WaitCommands
 from ductor.app.waiters import Waiters
@@ -194,6 +195,7 @@ class LocalApp:
             library=library,
             gate=Gate(table),
         )
+        self.trees = RunTrees(table)
         self.continuations = Continuations(
             table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids
         )
@@ -279,6 +281,8 @@ class LocalApp:
             events=self.events,
             signals=self.signals,
             runs=self.runs,
+            continuations=self.continuations,
+            trees=self.trees,
             admin=self.admin,
             clock=self._clock,
             ids=self._ids,

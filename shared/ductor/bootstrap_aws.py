@@ -248,7 +248,9 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.keys import Keys
     from ductor.app.runs import Runs
     from ductor.app.signals import Signals
+    from ductor.app.successors import Continuations
     from ductor.app.tenants import Tenants
+    from ductor.app.tree import RunTrees
     from ductor.app.trigger import Triggers
     from ductor.app.waiters import Waiters
 
@@ -280,6 +282,15 @@ def api(made: Parts | None = None) -> Handler:
             clock=of.clock,
             ids=of.ids,
         ),
+        continuations=Continuations(
+            table=of.table,
+            payloads=of.payloads,
+            intents=of.intents,
+            unit=of.unit,
+            clock=of.clock,
+            ids=of.ids,
+        ),
+        trees=RunTrees(of.table),
         signals=Signals(
             table=of.table,
             payloads=of.payloads,

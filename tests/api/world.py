@@ -51,6 +51,8 @@ class ApiWorld(World):
                 events=self.events,
                 signals=self.signals,
                 runs=self.runs,
+                continuations=self.continuations,
+                trees=self.trees,
                 admin=self.admin,
                 clock=self.clock,
                 ids=self.ids,

@@ -13,6 +13,8 @@ from ductor.app.events import Events
 from ductor.app.keys import Keys
 from ductor.app.runs import Runs
 from ductor.app.signals import Signals
+from ductor.app.successors import Continuations
+from ductor.app.tree import RunTrees
 from ductor.app.trigger import Triggers
 from ductor.ports import Clock, Ids
 
@@ -30,6 +32,8 @@ class ApiDeps:
     events: Events
     signals: Signals
     runs: Runs
+    continuations: Continuations
+    trees: RunTrees
     admin: Administration
     clock: Clock
     ids: Ids

@@ -15,6 +15,7 @@ from ductor.app.admission import check_size, frozen_variables
 from ductor.app.descent import Descent, readable
 from ductor.app.gate import Gate
 from ductor.app.library import Library
+from ductor.app.run_output import run_output
 from ductor.engine.evolve import ABANDON
 from ductor.engine.graph import Graph
 from ductor.engine.scopes import find
@@ -136,7 +137,7 @@ class Children:
         status = _ENDS.get(child.status, AttemptStatus.FAILED)
         output: Payload = NULL
         if status is AttemptStatus.SUCCEEDED and not origin.detached:
-            output = self._descent.copy(child.run_id, child.output, origin.parent_run_id)
+            output = self._output(child)
         return Intent(
             id=mark,
             run_id=origin.parent_run_id,
@@ -149,6 +150,15 @@ class Children:
             output=output,
             error=None if status is AttemptStatus.SUCCEEDED else _error(child),
         )
+
+    def _output(self, child: RunState) -> Payload:
+        """What the child gives, as everybody sees it, stored with the parent."""
+        source, target = child.run_id, child.origin.parent_run_id
+        if child.output != NULL:
+            return self._descent.copy(source, child.output, target)
+        definition = self._library.load(child.origin.tenant, child.origin.definition_id)[1]
+        value = run_output(definition, child, lambda payload: self._descent.load(source, payload))
+        return self._descent.keep(target, value)
 
     def _origin(self, graph: Graph, state: RunState, entry: NodeState, node: str) -> Origin:
         """Everything the child starts with. Raises RefusedError for what would be refused for ever."""

@@ -9,7 +9,7 @@ import msgspec
 
 from ductor.app.access import Caller, Scope, require
 from ductor.app.admission import check_size
-from ductor.app.control import check_texts, look_up, operation_hash
+from ductor.app.control import MAX_REQUEST_ID, check_texts, look_up, operation_hash
 from ductor.app.descent import Descent
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import is_stalled, read_what_is_readable
@@ -21,7 +21,7 @@ from ductor.model.command import Command, ForwardIntent, StartSuccessor
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.lineage import SUCCESSOR_DUTY, successor_run_id
-from ductor.model.run import RunState
+from ductor.model.run import RunState, Signal
 from ductor.ports import Clock, Ids, Item, Queue, Table, Unit
 
 OPERATION: Final = "continueAsNew"
@@ -127,7 +127,22 @@ class Successors:
             seed_context=self._descent.copy(own.run_id, successor.context, run_id),
         )
         self._descent.begin(origin, own.run_id, successor=True)
+        if not successor.discard:
+            for signal in state.signals:
+                self._descent.tell(self._moved(own.run_id, run_id, signal))
         return (Intent(mark, own.run_id, IntentKind.DUTY_DONE, self._descent.now, body=SUCCESSOR_DUTY),)
+
+    def _moved(self, source: str, run_id: str, signal: Signal) -> Intent:
+        """A signal that nobody has taken, for the successor. It has a request id, so that it arrives once."""
+        return Intent(
+            id=f"{signal.id}~{source}",
+            run_id=run_id,
+            kind=IntentKind.SIGNAL,
+            at=signal.at,
+            request_id=f"moved:{signal.id}"[:MAX_REQUEST_ID],
+            output=self._descent.copy(source, signal.payload, run_id),
+            body={"name": signal.name},
+        )
 
     def forward(self, _graph: Graph, state: RunState, command: Command, _mark: str) -> Iterable[Intent]:
         """Hand an intent on, with its own id: the successor applies it once however often it comes."""
@@ -143,6 +158,7 @@ class Successors:
                 request_id=command.request_id,
                 request_hash=command.request_hash,
                 reason=command.reason,
+                output=self._descent.copy(state.run_id, command.output, state.successor.run_id),
                 body=command.body,
             ),
         )

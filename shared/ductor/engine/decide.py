@@ -149,7 +149,9 @@ def decide_end(ctx: TickContext) -> Iterable[Transition]:
     if state.root.attempts or (tree is not None and (tree.attempts or tree.closing)):
         return
     if state.ending is not None:
-        yield from close(ctx, state.ending, error=state.error, reason=state.reason)
+        undone = state.origin.kind == COMPENSATION and state.ending is RunStatus.FAILED
+        error = (verdict(ctx) if undone else None) or state.error
+        yield from close(ctx, state.ending, error=error, reason=state.reason)
     elif state.root.ended == ctx.graph.size and state.status is not RunStatus.PAUSED:
         yield from _completed(ctx)
 

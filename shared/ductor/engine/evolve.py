@@ -119,7 +119,7 @@ def _linked_planned(_graph: Graph, state: RunState, t: tr.LinkedPlanned, _at: in
 
 
 def _successor_planned(_graph: Graph, state: RunState, t: tr.SuccessorPlanned, _at: int) -> None:
-    state.successor = Successor(t.run_id, t.context)
+    state.successor = Successor(t.run_id, t.context, t.discard)
 
 
 def _intent_forwarded(_graph: Graph, _state: RunState, _t: tr.IntentForwarded, _at: int) -> None:

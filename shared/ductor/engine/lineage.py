@@ -57,6 +57,7 @@ def forward(intent: Intent) -> Iterator[Transition]:
         request_hash=intent.request_hash,
         reason=intent.reason,
         body=intent.body,
+        output=intent.output,
     )
 
 
@@ -100,5 +101,6 @@ def _discards(intent: Intent) -> bool:
 def continue_as_new(ctx: TickContext, intent: Intent) -> Iterator[Transition]:
     """The run ends; its successor has the same version and the context that the intent's payload holds."""
     yield from cancel_nodes(ctx, _ALIVE)
-    yield tr.SuccessorPlanned(successor_run_id(ctx.state.run_id, intent.request_id), intent.output)
+    run_id = successor_run_id(ctx.state.run_id, intent.request_id)
+    yield tr.SuccessorPlanned(run_id, intent.output, _discards(intent))
     yield from close(ctx, RunStatus.CONTINUED_AS_NEW, reason=intent.reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ductor.model.json import JSON
+from ductor.model.payload import NULL, Payload
 
 
 class StartAttempt(msgspec.Struct, frozen=True, omit_defaults=True, tag="start"):
@@ -102,6 +103,7 @@ class ForwardIntent(msgspec.Struct, frozen=True, omit_defaults=True, tag="forwar
     request_hash: str = ""
     reason: str = ""
     body: JSON = None
+    output: Payload = NULL
 
 
 Command = (

@@ -68,7 +68,11 @@ class Linked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Successor(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The run that goes on after continue-as-new. `context` is its initial run context."""
+    """The run that goes on after continue-as-new. `context` is its initial run context.
+
+    `discard`: signals that no step has taken do not move over.
+    """
 
     run_id: str
     context: Payload
+    discard: bool = False

@@ -286,6 +286,7 @@ class SuccessorPlanned(_Transition, frozen=True, tag="successor_planned"):
 
     run_id: str
     context: Payload = NULL
+    discard: bool = False
 
 
 class IntentForwarded(_Transition, frozen=True, tag="intent_forwarded"):
@@ -298,6 +299,7 @@ class IntentForwarded(_Transition, frozen=True, tag="intent_forwarded"):
     request_hash: str = ""
     reason: str = ""
     body: JSON = None
+    output: Payload = NULL
 
 
 class DutyDone(_Transition, frozen=True, tag="duty_done"):

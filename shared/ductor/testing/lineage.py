@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ductor.app.run_output import run_output
 from ductor.engine.closing import places_of
 from ductor.engine.evolve import ABANDON
 from ductor.model.definition import Compensation
 from ductor.model.enums import NodeStatus, RunStatus, StepType
+from ductor.model.json import JSON
 from ductor.model.lineage import COMPENSATION, WORKFLOW, child_run_id
 from ductor.model.payload import NULL
 from ductor.model.run import NodeState, RunState
@@ -79,6 +81,11 @@ def _inverses(world: World, state: RunState) -> list[str]:
     return [f"undo-{name}" for _, name, own in ordered for _ in getattr(own, field)]
 
 
+def _output(world: World, child: RunState) -> JSON:
+    definition = world.graph(child.run_id).definition
+    return run_output(definition, child, lambda payload: world.value(child.run_id, payload))
+
+
 def _took_effect(entry: NodeState, kind: StepType) -> bool:
     if entry.status is NodeStatus.COMPLETED:
         return entry.error is None
@@ -102,6 +109,6 @@ def _answered(world: World, state: RunState, states: dict[str, RunState]) -> Ite
             child = states[child.successor.run_id]
         if not node.step.args.get("wait", True):
             continue
-        shown, told = world.value(state.run_id, entry.output), world.value(child.run_id, child.output)
+        shown, told = world.value(state.run_id, entry.output), _output(world, child)
         if child.status is not RunStatus.COMPLETED or shown != told:
             yield f"{place.id} shows {shown}, its child {child.run_id} is {child.status.value} with {told}"

@@ -21,6 +21,9 @@ DRAIN_ROUNDS: Final = 4_000
 AT_REST_MS: Final = 30 * 86_400_000
 """After so long whoever still waits, waits for an operator: what goes on is a look a day at the other side."""
 
+SWEEP_MS: Final = 60_000
+"""How often the sweeper comes by, at most."""
+
 ROUND_MS: Final = 100
 """How long a round of work takes. Where clocks differ, a wake-up comes early until that time has passed."""
 
@@ -281,6 +284,10 @@ class Schedule:
         """Let time pass until the next thing can happen; False when there is none."""
         world = self.world
         now = world.clock.now
+        if world.profile.sweeper and now >= self._swept_at + SWEEP_MS:
+            # Also while others are busy: whoever looks at something once a day must not keep the sweeper away.
+            self._swept_at = now
+            world.sweeper.sweep()
         moments = [at for at in (world.intents.next_visible_at(), world.steps.next_visible_at()) if at is not None]
         for worker in world.workers:
             left = worker.next_ready_in

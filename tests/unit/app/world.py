@@ -15,16 +15,18 @@ from ductor.app.checkpoints import Pause, pause
 from ductor.app.control import Controls
 from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
-from ductor.app.gate import Gate
-from ductor.app.headers import HEAD, header_item, read_header, run_pk
 from ductor.app.event_rows import EventRows
 from ductor.app.events import Events
+from ductor.app.gate import Gate
+from ductor.app.headers import HEAD, header_item, read_header, run_pk
 from ductor.app.keys import Keys
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.signals import Signals
+from ductor.app.successors import Continuations
 from ductor.app.tenants import Tenants
+from ductor.app.tree import RunTrees
 from ductor.app.trigger import Triggers
 from ductor.app.waiters import Waiters
 from ductor.bootstrap import NoFaults
@@ -134,6 +136,15 @@ class World:
             clock=self.clock,
             ids=self.ids,
         )
+        self.continuations = Continuations(
+            table=self.table,
+            payloads=self.payloads,
+            intents=self.intents,
+            unit=unit or NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+        )
+        self.trees = RunTrees(self.table)
         self.decisions = Decisions(
             table=self.table,
             payloads=self.payloads,

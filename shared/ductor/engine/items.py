@@ -147,6 +147,23 @@ def out_in(ctx: TickContext, node_id: str, page_number: int, only: int | None = 
                     yield f"{ref}@{item_path(place.path, index)}", entry.attempt, entry.generation
 
 
+def waiting_in(ctx: TickContext, node_id: str, page_number: int | None, only: int | None = None) -> Iterable[Place]:
+    """The waiting nodes of a page of the scatter, or of item `only` (then in whichever page it is)."""
+    place = find(ctx.graph, ctx.state, node_id)
+    scatter = place.entry.scatter if place and place.entry else None
+    if place is None or scatter is None:
+        return
+    number = scatter.base + (only or 0) // scatter.size if page_number is None else page_number
+    page = ctx.state.loaded[number]
+    for index, item in enumerate(page.items, page.first):
+        if only is None or index == only:
+            inside = in_item(ctx.graph, place, index, page)
+            for ref, entry in item.nodes.items():
+                if entry.status is NodeStatus.WAITING:
+                    node = ctx.graph.by_ref[ref]
+                    yield Place(node, item, inside.path, page, index, place)
+
+
 def _scatter(place: Place) -> ScatterState:
     entry = place.entry
     if entry is None or entry.scatter is None:

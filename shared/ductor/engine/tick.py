@@ -24,7 +24,16 @@ from ductor.engine.decide import (
 )
 from ductor.engine.evolve import DUTY_CHECK_MS, owes
 from ductor.engine.graph import Graph
-from ductor.engine.items import close_page, end_items, open_items, opening_place, out_in, ready_place, shut
+from ductor.engine.items import (
+    close_page,
+    end_items,
+    open_items,
+    opening_place,
+    out_in,
+    ready_place,
+    shut,
+    waiting_in,
+)
 from ductor.engine.outcome import ending
 from ductor.engine.scopes import Place, find
 from ductor.model import transition as tr
@@ -269,12 +278,21 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
                 yield RevokeAttempt(node, entry.attempt, entry.generation)
         case tr.PageClosed(node, number):
             yield from (RevokeAttempt(*out) for out in out_in(ctx, node, number))
+            yield from _deaf(ctx, waiting_in(ctx, node, number))
         case tr.ItemEnded(node, index, error=error) if error is not None:
             yield from (RevokeAttempt(*out) for out in _out_of(ctx, node, index))
+            yield from _deaf(ctx, waiting_in(ctx, node, None, index))
         case tr.WakeArmed(at) if at and at == state.wake_at:
             yield ArmWake(at)
         case _:
             yield from _to_others(state, transition)
+
+
+def _deaf(ctx: TickContext, places: Iterable[Place]) -> Iterable[Command]:
+    """Steps of closed items wait for nothing any more: as if each had been cancelled by a transition of its own."""
+    for place in places if ctx.graph.speaks else ():
+        if place.node.behaviour.speaks:
+            yield from place.node.behaviour.commands(NodeContext(ctx, place), tr.NodeCancelled(place.id))
 
 
 def _to_others(state: RunState, transition: Transition) -> Iterable[Command]:

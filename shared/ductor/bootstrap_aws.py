@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ductor.adapters.aws.blobs import S3Blobs
@@ -246,6 +247,7 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.events import Events
     from ductor.app.gate import Gate
     from ductor.app.keys import Keys
+    from ductor.app.operations import Operations
     from ductor.app.runs import Runs
     from ductor.app.signals import Signals
     from ductor.app.successors import Continuations
@@ -291,6 +293,9 @@ def api(made: Parts | None = None) -> Handler:
             ids=of.ids,
         ),
         trees=RunTrees(of.table),
+        operations=Operations(
+            table=of.table, library=of.library, intents=of.intents, clock=of.clock, ids=of.ids
+        ),
         signals=Signals(
             table=of.table,
             payloads=of.payloads,
@@ -348,7 +353,12 @@ def actions(settings: AwsSettings) -> ActionRegistry:
         allow_private_networks=settings.environment.get("DUCTOR_HTTP_ALLOW_PRIVATE", "") in ("1", "true", "yes"),
         allowed_hosts=names("DUCTOR_HTTP_ALLOWED_HOSTS"),
     )
-    return default_registry(names("DUCTOR_ACTIONS"), http=http, parse_duration=parse_duration)
+    return default_registry(
+        names("DUCTOR_ACTIONS"),
+        http=http,
+        parse_duration=parse_duration,
+        connector_folders=[Path(name) for name in names("DUCTOR_CONNECTORS")],
+    )
 
 
 def failures(ids: list[str]) -> dict[str, Any]:

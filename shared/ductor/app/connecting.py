@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import msgspec
@@ -19,6 +20,7 @@ from ductor.ports import Clock, SecretLostError, Secrets, Table
 
 ENVIRONMENT_MODE: Final = "environment"
 _READS: Final = 3
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,63}", re.ASCII)
 
 
 class Tested(msgspec.Struct, frozen=True):
@@ -57,15 +59,16 @@ class Connecting:
         """
         if not task.connection_ref:
             return None
+        slug = ""
         for _ in range(_READS):
             row = self.find(task.tenant, task.environment, task.connection_ref_mode, task.connection_ref)
             if row is None:
                 raise _unknown(task)
-            opened = self._opened(row)
+            opened, slug = self._opened(row), row.slug
             # A secret that was replaced between the two reads is gone; the row then names the new one.
             if opened.secrets.keys() == row.secrets.keys():
                 return opened
-        message = f"the secrets of the connection {task.connection_ref[:100]!r} are gone; give them anew"
+        message = f"the secrets of the connection {slug!r} are gone; give them anew"
         raise ActionError("CONNECTION_UNREADABLE", message)
 
     def test(self, caller: Caller, ref: str) -> Tested:
@@ -111,8 +114,10 @@ class Connecting:
 
 
 def _unknown(task: AttemptTask) -> ActionError:
+    # A reference may come from the run's data; what looks like no name at all is not repeated.
+    named = repr(task.connection_ref) if _NAME.fullmatch(task.connection_ref) else "of the name that the step gives"
     message = (
-        f"no active connection {task.connection_ref[:100]!r} serves the environment {task.environment!r}; "
+        f"no active connection {named} serves the environment {task.environment!r}; "
         "create or correct it, then redrive the run"
     )
     return ActionError("CONNECTION_UNKNOWN", message, retryable=False)

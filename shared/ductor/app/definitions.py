@@ -247,14 +247,25 @@ class Definitions:
         raise _busy()
 
     def duplicate(self, caller: Caller, definition_id: str, family_slug: str) -> Saved:
-        """A new draft under `family_slug`: of the family's draft, or of its newest version when it has no draft."""
+        """A new draft under `family_slug`: of the family's draft, or of its newest version when it has no draft.
+
+        It stays in the environment of what was copied; if that takes no direct changes, it goes to the key's default.
+        """
         require(caller, Scope.DEFINITION_WRITE)
         row = self._readable(caller, definition_id)
         family, _ = self._library.family(caller.tenant, row.family_slug)
         source_id = family.draft_id or family.newest_id
         if source_id and source_id != row.id:
             row = self._readable(caller, source_id)
-        return self._create(caller, {**row.document, "family_slug": family_slug})
+        return self._create(
+            caller, {**row.document, "family_slug": family_slug, "environment": self._home(caller, row)}
+        )
+
+    def _home(self, caller: Caller, row: DefinitionRow) -> JSON:
+        key = _environment(row)
+        found = self._tenants.environment(caller.tenant, key)
+        open_here = found is not None and found.open_to_changes and caller.may_write(key)
+        return key if open_here else caller.default_environment
 
     def _create(self, caller: Caller, document: dict[str, JSON]) -> Saved:
         slug = _slug(document)

@@ -114,6 +114,9 @@ def _data(presenter: Presenter, transition: Transition, node: str) -> Iterator[t
             yield from _payload(presenter, node, field, value)
         elif isinstance(value, StepError):
             yield field, msgspec.to_builtins(presenter.error(node, value))
+        elif field == "connection" and value:
+            # Rendered from the run's data, so it shows as that does.
+            yield field, presenter.value(node, value)
         elif value is not None and value != "":
             yield field, msgspec.to_builtins(value)
 

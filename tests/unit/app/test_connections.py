@@ -94,6 +94,12 @@ def test_what_is_not_there_is_unknown(world: World, ref: str) -> None:
     assert unknown(world, ref)
 
 
+def test_a_reference_that_is_no_name_is_not_repeated(world: World) -> None:
+    with pytest.raises(ActionError) as raised:
+        world.admin.connecting.resolve(task(world, "ada@example.com"))
+    assert "ada" not in raised.value.message
+
+
 def test_another_tenants_connection_is_unknown(world: World) -> None:
     made = create(world)
     stranger = world.stranger()

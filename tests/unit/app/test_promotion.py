@@ -107,3 +107,13 @@ def test_a_version_is_judged_by_its_target(world: World) -> None:
         world.admin.promotions.promote(world.caller, version, "prod")
     world.admin.environments.update(world.caller, "prod", EnvironmentChanges(connections={"crm": "hub"}))
     world.admin.promotions.promote(world.caller, version, "prod")
+
+
+def test_a_copy_of_a_promoted_version_goes_where_drafts_are_allowed(world: World) -> None:
+    make(world)
+    version = world.published()
+    draft = world.library.family(world.tenant, "hello_world")[0].draft_id
+    world.definitions.delete_draft(world.caller, draft)
+    promoted = world.admin.promotions.promote(world.caller, version, "prod").published.id
+    copy = world.definitions.duplicate(world.caller, promoted, "copy")
+    assert copy.definition.document["environment"] == "default"

@@ -114,7 +114,8 @@ class EventWaiting(Plain):
         return (tr.NodeParked(ctx.id, ctx.entry.generation + 1, deadline, kept, ctx.now + CHECK_MS, CHECK_MS),)
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
-        return (closing(ctx, pause_of(ctx, ctx.entry.input), Closing(TIMEOUT)),)
+        pause = pause_of(ctx, ctx.entry.input)
+        return () if pause.closing is not None else (closing(ctx, pause, Closing(TIMEOUT)),)
 
     def refuses(self, ctx: NodeContext, intent: Intent) -> tuple[str, str] | None:
         if intent.kind is IntentKind.RESOLVE and pause_of(ctx, ctx.entry.input).closing is not None:

@@ -50,6 +50,7 @@ from ductor.model.attempt import Attempt, attempt_sk
 from ductor.model.definition import Definition, Step
 from ductor.model.enums import NodeStatus, StepType
 from ductor.model.json import JSON, encode
+from ductor.model.lineage import child_run_id
 from ductor.model.payload import NULL, Payload
 from ductor.model.run import NodeState, RunState, effective_status
 from ductor.model.transition import OperatorAudited
@@ -306,6 +307,10 @@ def _node_view(
     # A scatter is at work for as long as its items are.
     scattering = step.type is StepType.SCATTER and node.status is NodeStatus.WAITING
     status = NodeStatus.RUNNING if claimed or scattering else node.status
+    child = None
+    if step.type is StepType.SUBWORKFLOW and node.attempt:
+        child = child_run_id(state.run_id, node_id, node.attempt, node.generation)
+        status = NodeStatus.WAITING if status is NodeStatus.SCHEDULED else status
     return NodeView(
         node=node_id,
         type=step.type.wire,
@@ -320,7 +325,7 @@ def _node_view(
         waiting_on=waiting_on(node_id, step, node),
         next_retry_at=(node.deadline or None) if retrying else None,
         deadline_at=None if retrying else node.deadline or None,
-        child_run_id=None,
+        child_run_id=child,
         no_route=node.no_route,
     )
 

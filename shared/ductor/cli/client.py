@@ -112,6 +112,10 @@ class Client:
         """The `data` of a run, with its `summary`."""
         return self._data("GET", f"/api/workflows/runs/{_part(run_id)}")
 
+    def tree(self, run_id: str) -> Document:
+        """All runs that one trigger led to."""
+        return self._data("GET", f"/api/workflows/runs/{_part(run_id)}/tree")
+
     def output(self, run_id: str) -> Any:
         """The output of a completed run, not redacted."""
         return self._data("GET", f"/api/workflows/runs/{_part(run_id)}/output").get("output")

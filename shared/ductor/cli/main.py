@@ -170,6 +170,14 @@ def show(run: str, shown: Shown = Format.TEXT, data: Data = Path("data")) -> Non
 
 
 @runs.command()
+def tree(run: str, shown: Shown = Format.TEXT, data: Data = Path("data")) -> None:
+    """Show the runs that one trigger led to: children, compensations, hooks, successors."""
+    from ductor.cli import tree as command
+
+    command.show(run, shown=shown, data=data)
+
+
+@runs.command()
 def watch(run: str, data: Data = Path("data")) -> None:
     """Follow a run until it ends; exit 1 unless it completes. A restart of the server does not end the watch."""
     from ductor.cli import runs as command

@@ -11,7 +11,7 @@ from ductor.model.command import Command
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
-from ductor.model.lineage import Linked, Successor
+from ductor.model.lineage import Linked, Successor, read_child_key
 from ductor.model.payload import NULL, Payload
 from ductor.model.transition import Transition
 
@@ -298,11 +298,23 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
         return self.origin.run_id
 
 
+def _children_out(state: RunState) -> int:
+    """How many of the run's own attempts are child runs: those are waited for, not worked on."""
+    keys = (read_child_key(key) for key in state.children)
+    return sum(
+        (entry := state.root.nodes.get(node)) is not None
+        and entry.status is NodeStatus.SCHEDULED
+        and entry.attempt == attempt
+        for node, attempt, _ in keys
+    )
+
+
 def effective_status(state: RunState) -> RunStatus:
     """The status to show: a running run whose live nodes are all parked is `waiting`."""
     if state.status is RunStatus.RUNNING and state.ending is None:
         scope, tree = state.root, state.tree
-        if scope.attempts or not scope.parked or scope.ready:
+        away = _children_out(state)
+        if scope.attempts > away or not (scope.parked or away) or scope.ready:
             return state.status
         if tree is None or not (tree.attempts or tree.ready or tree.opening or tree.collecting):
             return RunStatus.WAITING

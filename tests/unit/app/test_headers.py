@@ -77,3 +77,11 @@ def test_history_rows_sort_by_number() -> None:
 
 def test_runs_spread_over_all_shards() -> None:
     assert {shard(f"run-{number}") for number in range(200)} == set(range(SHARDS))
+
+
+def test_a_run_that_waits_for_children_only_is_listed_as_waiting() -> None:
+    entry = NodeState(status=NodeStatus.SCHEDULED, attempt=1, generation=1)
+    root = ScopeState(nodes={"a": entry}, attempts=1)
+    item = header_item(state(status=RunStatus.RUNNING, root=root, children={"a/1/1": "cancel"}))
+    assert item.i1 is not None
+    assert item.i1[0].startswith("RS#tenant-1#waiting#")

@@ -41,6 +41,7 @@ from ductor.app.keys import Keys
 from ductor.app.library import Library
 from ductor.app.lineage import lineage
 from ductor.app.loops import SweeperLoop, TimerLoop
+from ductor.app.operations import Operations
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.signals import Signals
@@ -181,6 +182,7 @@ class LocalApp:
         self.decisions = Decisions(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )
+        self.operations = Operations(table=table, library=library, intents=intents, clock=clock, ids=ids)
         self.runs = Runs(table=table, payloads=payloads, library=library, tenants=self.tenants)
         waiters, event_rows = Waiters(table, payloads), EventRows(table, clock)
         self.events = Events(
@@ -281,6 +283,7 @@ class LocalApp:
             events=self.events,
             signals=self.signals,
             runs=self.runs,
+            operations=self.operations,
             continuations=self.continuations,
             trees=self.trees,
             admin=self.admin,

@@ -51,6 +51,7 @@ class ApiWorld(World):
                 events=self.events,
                 signals=self.signals,
                 runs=self.runs,
+                operations=self.operations,
                 continuations=self.continuations,
                 trees=self.trees,
                 admin=self.admin,

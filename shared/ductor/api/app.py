@@ -13,6 +13,7 @@ from ductor.api.routes.environments import EnvironmentRoutes
 from ductor.api.routes.events import EventRoutes
 from ductor.api.routes.keys import KeyRoutes
 from ductor.api.routes.lineage import LineageRoutes
+from ductor.api.routes.node_controls import NodeRoutes
 from ductor.api.routes.open_pages import open_routes
 from ductor.api.routes.run_reads import RunReadRoutes
 from ductor.api.routes.runs import RunRoutes
@@ -36,6 +37,7 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *RunRoutes(deps.triggers, deps.controls).routes(),
         *DecisionRoutes(deps.decisions, deps.signals).routes(),
         *LineageRoutes(deps.continuations, deps.trees).routes(),
+        *NodeRoutes(deps.operations.nodes).routes(),
         *EventRoutes(deps.events).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
         *KeyRoutes(deps.keys, deps.admin).routes(),

@@ -11,6 +11,7 @@ from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.events import Events
 from ductor.app.keys import Keys
+from ductor.app.operations import Operations
 from ductor.app.runs import Runs
 from ductor.app.signals import Signals
 from ductor.app.successors import Continuations
@@ -32,6 +33,7 @@ class ApiDeps:
     events: Events
     signals: Signals
     runs: Runs
+    operations: Operations
     continuations: Continuations
     trees: RunTrees
     admin: Administration

@@ -92,6 +92,9 @@ def waiting_on(ref: str, step: Step | None, node: NodeState) -> WaitingOn | None
         code = node.error.code if node.error else "a failure"
         detail = f"attempt {node.attempt + 1} of step {ref} after {code}"
         return WaitingOn(kind="retry", detail=detail, since=node.entered_at, deadline_at=node.deadline or None)
+    if node.status is NodeStatus.PAUSED:
+        detail = f"step {ref} is paused by an operator"
+        return WaitingOn(kind="operator", detail=detail, since=node.entered_at, deadline_at=None)
     for_child = step is not None and step.type is StepType.SUBWORKFLOW and node.status is NodeStatus.SCHEDULED
     if node.status is not NodeStatus.WAITING and not for_child:
         return None

@@ -11,8 +11,8 @@ from ductor.model.json import JSON
 class WaitingOn(msgspec.Struct, frozen=True, kw_only=True):
     """What a parked node, or the run as a whole, waits for.
 
-    `kind`: approval, event, event_set, timer, child, retry, concurrency, bridge, digest. `deadline_at` None = without
-    limit.
+    `kind`: approval, event, event_set, timer, child, retry, concurrency, bridge, digest, operator. `deadline_at` None =
+    without limit.
     """
 
     kind: str

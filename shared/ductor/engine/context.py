@@ -11,6 +11,7 @@ from ductor.engine.evolve_items import DRAIN_CHECK_MS
 from ductor.engine.graph import Graph
 from ductor.engine.scopes import Place, find, page_of
 from ductor.expressions import Budget, Program, Reads, Template
+from ductor.model.definition import Retry
 from ductor.model.errors import StepError
 from ductor.model.json import JSON, encode
 from ductor.model.payload import BlobRef, Inline, Payload, RowRef, Stored, stage
@@ -303,6 +304,18 @@ class NodeContext:
     def id(self) -> str:
         """The node's id: the step's ref, and in an item `ref@path`."""
         return self.place.id
+
+    @property
+    def retry(self) -> Retry:
+        """The retry policy of the node: its step's, unless an operator has changed it."""
+        tuned = self.tick.state.tuned.get(self.id)
+        return self.node.step.retry if tuned is None or tuned.retry is None else tuned.retry
+
+    @property
+    def timeout_ms(self) -> int:
+        """How long the node's next attempt may take, 0 = without limit."""
+        tuned = self.tick.state.tuned.get(self.id)
+        return self.node.step.timeout_ms if tuned is None or tuned.timeout_ms is None else tuned.timeout_ms
 
     @property
     def now(self) -> int:

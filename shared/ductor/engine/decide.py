@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -18,6 +19,7 @@ from ductor.engine.lineage import (
     parent_closed,
     refusal_by_lineage,
 )
+from ductor.engine.node_controls import NODE_CONTROLS, control_node, hold, refuses_node_control
 from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
 from ductor.engine.scopes import Place, item_path, scatter_of
 from ductor.engine.signals import keep_signal, refuses_signal
@@ -48,6 +50,9 @@ def decide_ready(ctx: TickContext, place: Place) -> Iterable[Transition]:
     """A node whose incoming edges are all resolved: it starts, or it is skipped (steps: Readiness)."""
     node = place.node
     own = NodeContext(ctx, place)
+    if own.entry.held:
+        yield tr.NodeRested(own.id)
+        return
     if not node.needs and not _joined(place):
         yield tr.NodeSkipped(own.id)
         return
@@ -93,6 +98,7 @@ def _node_due(ctx: TickContext, place: Place, paused_ms: int) -> Iterable[Transi
     resting = state.status is RunStatus.PAUSED
     if 0 < deadline <= ctx.now and entry.status in _TIMED and not resting and not draining:
         yield from place.node.behaviour.due(NodeContext(ctx, place))
+        yield from hold(ctx, place.id)
 
 
 def _pages_due(ctx: TickContext, tree: TreeState) -> Iterable[Transition]:
@@ -204,7 +210,7 @@ def _attempt_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     if (ctx.state.ending or not place.open) and intent.status is not AttemptStatus.SUCCEEDED:
         return (tr.NodeCancelled(intent.node),)
     own = NodeContext(ctx, place)
-    return own.node.behaviour.finished(own, intent)
+    return chain(own.node.behaviour.finished(own, intent), hold(ctx, own.id))
 
 
 def _awaits(entry: NodeState, intent: Intent) -> bool:
@@ -321,6 +327,8 @@ def _refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | None:
     if intent.kind in DECISION_KINDS:
         return _decision_refusal(ctx, intent)
     refusal = _control_refusal(ctx.state.status, ctx.state.ending, intent.kind)
+    if refusal is None and intent.kind in NODE_CONTROLS:
+        return refuses_node_control(ctx, intent)
     if refusal is None and intent.kind is IntentKind.SIGNAL:
         return refuses_signal(ctx)
     return refusal or refusal_by_lineage(ctx, intent)
@@ -401,4 +409,5 @@ _OPERATIONS: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transitio
     IntentKind.REJECT: _decide_node,
     IntentKind.RESOLVE: _decide_node,
     IntentKind.SIGNAL: _signal,
+    **dict.fromkeys(NODE_CONTROLS, control_node),
 }

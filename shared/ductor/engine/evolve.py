@@ -10,6 +10,7 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any, Final
 
+from ductor.engine.evolve_controls import EVOLVE_CONTROLS
 from ductor.engine.evolve_items import DRAIN_CHECK_MS, EVOLVE_ITEMS
 from ductor.engine.graph import Graph
 from ductor.engine.keeping import entry_of, mark, move, place_of, resolve, unready
@@ -291,4 +292,5 @@ _EVOLVE: dict[type, Callable[[Graph, RunState, Any, int], None]] = {
     tr.IntentForwarded: _intent_forwarded,
     tr.DutyDone: _duty_done,
     **EVOLVE_ITEMS,
+    **EVOLVE_CONTROLS,
 }

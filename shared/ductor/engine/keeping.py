@@ -12,7 +12,7 @@ from ductor.model.enums import NodeStatus
 from ductor.model.payload import NULL
 from ductor.model.run import JoinState, NodeState, PageState, RunState, ScopeState, TreeState
 
-PARKED: Final = frozenset({NodeStatus.WAITING, NodeStatus.RETRYING})
+PARKED: Final = frozenset({NodeStatus.WAITING, NodeStatus.RETRYING, NodeStatus.PAUSED})
 
 
 def place_of(graph: Graph, state: RunState, node_id: str) -> Place:
@@ -76,6 +76,8 @@ def move(state: RunState, place: Place, node: NodeState, status: NodeStatus, at:
         node.ended_seq = state.seq
         node.deadline = node.check_at = node.check_every = 0
         node.input = NULL
+        node.held = False
+        node.backoff_left = None
         if node.cursor:
             tree_of(state).collecting.remove(place.id)
             node.cursor = 0

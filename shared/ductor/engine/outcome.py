@@ -107,7 +107,7 @@ def cancel_nodes(ctx: TickContext, statuses: frozenset[NodeStatus]) -> Iterable[
         yield tr.NodeCancelled(ref, live=ctx.state.root.nodes[ref].status is NodeStatus.SCHEDULED)
 
 
-PARKED: Final = frozenset({NodeStatus.WAITING, NodeStatus.RETRYING})
+PARKED: Final = frozenset({NodeStatus.WAITING, NodeStatus.RETRYING, NodeStatus.PAUSED})
 
 
 def _taken_failed(ctx: NodeContext, status: NodeStatus, own: Mapping[str, JSON]) -> tuple[int, ...]:

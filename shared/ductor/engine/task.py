@@ -16,6 +16,7 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
     if place is None or entry is None or entry.status is not NodeStatus.SCHEDULED or entry.attempt != attempt:
         return None
     step = place.node.step
+    tuned = state.tuned.get(node)
     return AttemptTask(
         run_id=state.run_id,
         tenant=state.origin.tenant,
@@ -24,7 +25,7 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
         generation=entry.generation,
         action=step.action,
         input=entry.input,
-        timeout_ms=step.timeout_ms,
+        timeout_ms=step.timeout_ms if tuned is None or tuned.timeout_ms is None else tuned.timeout_ms,
         heartbeat_timeout_ms=step.heartbeat_timeout_ms,
         idempotency_key=f"{state.run_id}/{node}",
         connection_ref=entry.connection or step.connection_ref,

@@ -276,6 +276,8 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
             entry = place.entry if place else None
             if entry is not None:
                 yield RevokeAttempt(node, entry.attempt, entry.generation)
+        case tr.NodeReset(node, attempt, generation, True):
+            yield RevokeAttempt(node, attempt, generation)
         case tr.PageClosed(node, number):
             yield from (RevokeAttempt(*out) for out in out_in(ctx, node, number))
             yield from _deaf(ctx, waiting_in(ctx, node, number))

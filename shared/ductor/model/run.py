@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from ductor.model.command import Command
+from ductor.model.definition import Retry
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
@@ -77,6 +78,8 @@ class NodeState(
         "scatter": "sc",
         "cursor": "cu",
         "connection": "cn",
+        "held": "hd",
+        "backoff_left": "bl",
     },
 ):
     """A node that has been touched; an untouched one is `pending` and has no entry.
@@ -86,7 +89,8 @@ class NodeState(
     on; `handled` says that an edge took the failure. `check_at` is when somebody must look whether the other side
     still lives, every `check_every`, doubling. `scheduled_at` is when the present attempt was handed out, `connection`
     what a templated connection_ref was rendered to. `scatter` stands at a scatter that has begun, `cursor` is the page
-    that a gather collects next.
+    that a gather collects next. `held`: an operator has paused the node; what was left of its backoff when it came to
+    rest is `backoff_left` (ms), None when it had not begun.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -109,6 +113,8 @@ class NodeState(
     connection: str = ""
     scatter: ScatterState | None = None
     cursor: int = 0
+    held: bool = False
+    backoff_left: int | None = None
 
 
 class JoinState(msgspec.Struct, array_like=True, gc=False):
@@ -192,6 +198,13 @@ class TreeState(msgspec.Struct, omit_defaults=True):
     closing: dict[str, int] = {}
     collecting: list[str] = []
     paused_ms: int = 0
+
+
+class Tuning(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an operator changed of a node's step; None = as it is defined."""
+
+    retry: Retry | None = None
+    timeout_ms: int | None = None
 
 
 class LastTick(msgspec.Struct, omit_defaults=True):
@@ -291,6 +304,7 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     linked: dict[str, Linked] = {}
     duties: tuple[str, ...] = ()
     successor: Successor | None = None
+    tuned: dict[str, Tuning] = {}
     last: LastTick = msgspec.field(default_factory=LastTick)
 
     @property

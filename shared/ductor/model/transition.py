@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ductor.model.definition import Retry
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
@@ -146,6 +147,43 @@ class NodeChecked(_Transition, frozen=True, tag="node_checked"):
     node: str
     check_at: int
     check_every: int
+
+
+class NodeHeld(_Transition, frozen=True, tag="node_held"):
+    """An operator holds the node: it starts nothing until it is released. An attempt that is out goes on."""
+
+    node: str
+
+
+class NodeRested(_Transition, frozen=True, tag="node_rested"):
+    """A held node came to where it would have started something; it rests there."""
+
+    node: str
+
+
+class NodeReleased(_Transition, frozen=True, tag="node_released"):
+    """The node is held no longer. `retry_at` is set when it rested between two attempts."""
+
+    node: str
+    retry_at: int = 0
+
+
+class NodeReset(_Transition, frozen=True, tag="node_reset"):
+    """The node begins anew with a fresh retry budget. `live`: the attempt of before may still be running."""
+
+    node: str
+    attempt: int
+    generation: int
+    live: bool = False
+
+
+class NodeTuned(_Transition, frozen=True, tag="node_tuned"):
+    """From the node's next attempt on another retry policy or timeout counts. `deadline`: of what it does now."""
+
+    node: str
+    retry: Retry | None = None
+    timeout_ms: int | None = None
+    deadline: int = 0
 
 
 class ScatterOpened(_Transition, frozen=True, tag="scatter_opened"):
@@ -323,6 +361,11 @@ Transition = (
     | NodeSkipped
     | NodeCancelled
     | NodeChecked
+    | NodeHeld
+    | NodeRested
+    | NodeReleased
+    | NodeReset
+    | NodeTuned
     | ScatterOpened
     | ScatterReopened
     | PageOpened

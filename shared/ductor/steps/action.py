@@ -102,7 +102,7 @@ class ActionBehaviour(Plain):
         if intent.status is AttemptStatus.SUCCEEDED:
             return complete(ctx, intent.output)
         error = intent.error or StepError("WORKER_LOST", "the attempt ended without a result")
-        retry = ctx.node.step.retry
+        retry = ctx.retry
         failures = ctx.entry.attempt - ctx.entry.first_attempt + 1
         if may_retry(retry, failures, error, ctx.now - ctx.entry.entered_at):
             key = f"{ctx.tick.state.run_id}/{ctx.id}/{ctx.entry.attempt}"

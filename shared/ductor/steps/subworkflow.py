@@ -98,7 +98,7 @@ class SubworkflowBehaviour(Plain):
         """The backoff is over, or the child's time is up."""
         if ctx.entry.status is NodeStatus.RETRYING:
             return (_schedule(ctx, ctx.entry.input),)
-        error = StepError("ATTEMPT_TIMEOUT", f"the child run did not end within {ctx.node.step.timeout_ms} ms")
+        error = StepError("ATTEMPT_TIMEOUT", f"the child run did not end within {ctx.timeout_ms} ms")
         return _failed(ctx, error, timed_out=True)
 
     def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
@@ -128,7 +128,7 @@ def _child(ctx: NodeContext) -> str:
 
 def _schedule(ctx: NodeContext, value: Payload) -> Transition:
     plan: Plan = ctx.args
-    limit = ctx.node.step.timeout_ms if plan.wait else 0
+    limit = ctx.timeout_ms if plan.wait else 0
     return tr.NodeScheduled(
         ctx.id,
         ctx.entry.attempt + 1,
@@ -142,7 +142,7 @@ def _schedule(ctx: NodeContext, value: Payload) -> Transition:
 
 
 def _failed(ctx: NodeContext, error: StepError, *, timed_out: bool) -> Iterable[Transition]:
-    retry = ctx.node.step.retry
+    retry = ctx.retry
     failures = ctx.entry.attempt - ctx.entry.first_attempt + 1
     if may_retry(retry, failures, error, ctx.now - ctx.entry.entered_at):
         at = ctx.now + jittered_ms(retry, failures, f"{ctx.tick.state.run_id}/{ctx.id}/{ctx.entry.attempt}")

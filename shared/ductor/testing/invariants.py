@@ -95,7 +95,7 @@ def _effects(world: World, run_id: str, attempts: dict[tuple[str, int], Attempt]
 
 def _outputs(world: World, state: RunState) -> Iterator[str]:
     """What a completed action step shows was returned by an execution of that very attempt."""
-    for ref, entry in _nodes(state):
+    for ref, entry in nodes_of(state):
         step = world.graph(state.run_id).by_ref[ref.partition("@")[0]].step
         if entry.status is not NodeStatus.COMPLETED or step.type is not StepType.ACTION or entry.error is not None:
             continue
@@ -124,8 +124,11 @@ def _waits(world: World, state: RunState) -> Iterator[str]:
     if state.status.terminal or state.status is RunStatus.PAUSED or world.stalled(state.run_id):
         return
     people = asks_people(world.graph(state.run_id))
-    asked = any(ref.partition("@")[0] in people and entry.status is NodeStatus.WAITING for ref, entry in _nodes(state))
-    if not state.wake_at and not asked:
+    asked = any(
+        ref.partition("@")[0] in people and entry.status is NodeStatus.WAITING for ref, entry in nodes_of(state)
+    )
+    held = any(entry.status is NodeStatus.PAUSED for _, entry in nodes_of(state))
+    if not state.wake_at and not asked and not held:
         yield f"is {state.status.value} and waits for nothing"
 
 
@@ -159,10 +162,10 @@ def _drained(
 
 def _gave_up(transition: tr.Transition) -> bool:
     """A loser's attempt: nobody waits until it has stopped."""
-    return isinstance(transition, tr.NodeCancelled) and transition.live
+    return isinstance(transition, tr.NodeCancelled | tr.NodeReset) and transition.live
 
 
-def _nodes(state: RunState) -> Iterator[tuple[str, NodeState]]:
+def nodes_of(state: RunState) -> Iterator[tuple[str, NodeState]]:
     """Every node of the run, those of items too, by id."""
     yield from state.root.nodes.items()
     for page in state.loaded.values():

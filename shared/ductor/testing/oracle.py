@@ -24,7 +24,12 @@ _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.NodeCompleted: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING}),
     tr.NodeFailed: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING}),
     tr.NodeSkipped: frozenset({_S.PENDING, _S.WAITING}),
-    tr.NodeCancelled: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
+    tr.NodeCancelled: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),
+    tr.NodeHeld: frozenset({_S.PENDING, _S.SCHEDULED, _S.RETRYING}),
+    tr.NodeRested: frozenset({_S.PENDING, _S.RETRYING}),
+    tr.NodeReleased: frozenset({_S.PENDING, _S.SCHEDULED, _S.PAUSED}),
+    tr.NodeReset: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),
+    tr.NodeTuned: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),
     tr.NodeChecked: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
     tr.ScatterOpened: frozenset({_S.PENDING}),
     tr.ScatterReopened: frozenset({_S.PENDING}),
@@ -43,6 +48,7 @@ _AFTERWARDS: Final = (
     tr.WakeArmed,
 )
 _STARTS: Final = (tr.NodeScheduled, tr.NodeParked, tr.NodeSkipped)
+_PARKED: Final = (_S.WAITING, _S.RETRYING, _S.PAUSED)
 _LIVE: Final = frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.RUNNING, _S.PAUSED})
 
 
@@ -187,7 +193,7 @@ def faults_of(state: RunState, unwatched: frozenset[str] = frozenset()) -> Itera
     statuses = [entry.status for entry in nodes.values()]
     counted = (
         statuses.count(_S.SCHEDULED),
-        statuses.count(_S.WAITING) + statuses.count(_S.RETRYING),
+        sum(statuses.count(status) for status in _PARKED),
         sum(status.ended for status in statuses),
     )
     kept = (state.root.attempts, state.root.parked, state.root.ended)
@@ -212,7 +218,7 @@ def _pages(state: RunState, tree: TreeState) -> Iterator[str]:
     """The header's marks of the pages agree with the pages."""
     items = [item for page in state.loaded.values() for item in page.items]
     statuses = [entry.status for item in items for entry in item.nodes.values()]
-    counted = (statuses.count(_S.SCHEDULED), statuses.count(_S.WAITING) + statuses.count(_S.RETRYING))
+    counted = (statuses.count(_S.SCHEDULED), sum(statuses.count(status) for status in _PARKED))
     if counted != (tree.attempts, tree.parked):
         yield f"attempts, parked in pages are {(tree.attempts, tree.parked)}, counted {counted}"
     ready = sorted(page.number for page in state.loaded.values() if page.ready)

@@ -12,6 +12,7 @@ from ductor.model.errors import RefusedError
 from ductor.ports import UnavailableError
 from ductor.testing.actors import VISIBILITY_MS, CoordinatorActor, WorkerActor
 from ductor.testing.chaos import Crash
+from ductor.testing.levers import Levers
 from ductor.testing.pauses import Outside
 from ductor.testing.world import World
 
@@ -68,8 +69,10 @@ class Schedule:
             *[self._ask] * 1,
             *[self._reach_in] * 3,
         ]
+        self.levers = Levers(world)
         if world.rng.random() < world.profile.operators:
             self._events += [self._operate] * self._rng.randint(1, 3)
+            self._events += [self._lever] * self._rng.randint(1, 4)
         if world.profile.sweeper:
             self._events.append(self._sweep)
         if world.chaos.chances.fault:
@@ -206,6 +209,9 @@ class Schedule:
         self.world.ledger.say(f"        {operation} {run_id} {request_id}")
         self._guarded("operator", lambda: self.world.control(run_id, operation, request_id), self._nothing)
 
+    def _lever(self) -> None:
+        self._guarded("operator", self.levers.pull, self._nothing)
+
     def _reach_in(self) -> None:
         self._guarded("outside", self.outside.act, self._nothing)
 
@@ -240,6 +246,7 @@ class Schedule:
             if self.world.stalled(run_id):
                 self.world.control(run_id, "redrive", "free-redrive")
         self.work_off()
+        self.levers.release()
         for run_id in self.world.run_ids():
             if self.world.state(run_id).status is RunStatus.PAUSED:
                 self.world.control(run_id, "resume", "free-resume")

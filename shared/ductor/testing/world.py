@@ -28,6 +28,8 @@ from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
 from ductor.app.lineage import lineage
 from ductor.app.loops import TimerLoop
+from ductor.app.node_controls import NodeRequest
+from ductor.app.operations import Operations
 from ductor.app.pages import SCOPE_PREFIX
 from ductor.app.payloads import PayloadStore
 from ductor.app.signals import Signals
@@ -141,6 +143,9 @@ class World:
             unit=NullUnit(),
             clock=self.clock,
             ids=self.ids,
+        )
+        self.operations = Operations(
+            table=self._table, library=Library(self.table), intents=self._intents, clock=self.clock, ids=self.ids
         )
         self.decisions = Decisions(
             table=self._table,
@@ -275,6 +280,16 @@ class World:
         """Ask for a control; what the API accepts is remembered."""
         self.controls.send(self.caller, run_id, operation, request_id, reason="simulated")
         self.ledger.accepted(run_id, request_id, operation)
+
+    def control_node(self, run_id: str, node: str, operation: str, request_id: str) -> None:
+        """Ask for a control of one step; what the API accepts is remembered."""
+        request = NodeRequest(request_id=request_id, reason="simulated")
+        if operation == "updateRetryPolicy":
+            request = NodeRequest(request_id=request_id, retry={"max_attempts": 2})
+        elif operation == "updateTimeout":
+            request = NodeRequest(request_id=request_id, timeout_ms=30_000)
+        self.operations.nodes.send(self.caller, run_id, node, operation, request)
+        self.ledger.accepted(run_id, request_id, f"node.{operation}")
 
     def decide(self, run_id: str, node: str, operation: str, request_id: str) -> None:
         """Approve or reject a step; what the API accepts is remembered."""

@@ -21,6 +21,7 @@ from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
 from ductor.app.keys import Keys
 from ductor.app.library import Library
+from ductor.app.operations import Operations
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.signals import Signals
@@ -145,6 +146,9 @@ class World:
             ids=self.ids,
         )
         self.trees = RunTrees(self.table)
+        self.operations = Operations(
+            table=self.table, library=self.library, intents=self.intents, clock=self.clock, ids=self.ids
+        )
         self.decisions = Decisions(
             table=self.table,
             payloads=self.payloads,

@@ -1,0 +1,84 @@
+"""Bookkeeping of what operators do to single nodes: the part of `evolve` for their transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from ductor.engine.graph import Graph
+from ductor.engine.keeping import entry_of, mark, move, place_of, push, unready
+from ductor.model import transition as tr
+from ductor.model.enums import NodeStatus
+from ductor.model.payload import NULL
+from ductor.model.run import RunState, Tuning
+
+
+def _node_held(graph: Graph, state: RunState, t: tr.NodeHeld, _at: int) -> None:
+    entry_of(place_of(graph, state, t.node)).held = True
+
+
+def _node_rested(graph: Graph, state: RunState, t: tr.NodeRested, at: int) -> None:
+    place = place_of(graph, state, t.node)
+    node = entry_of(place)
+    if node.status is NodeStatus.RETRYING:
+        # While the run is paused backoffs stand still, so this is what is left of it now.
+        node.backoff_left = max(0, node.deadline - (state.paused_at or at))
+        node.deadline = 0
+    else:
+        unready(state, place)
+    move(state, place, node, NodeStatus.PAUSED, at)
+
+
+def _node_released(graph: Graph, state: RunState, t: tr.NodeReleased, at: int) -> None:
+    place = place_of(graph, state, t.node)
+    node = entry_of(place)
+    node.held = False
+    if node.status is not NodeStatus.PAUSED:
+        return
+    if node.backoff_left is None:
+        move(state, place, node, NodeStatus.PENDING, at)
+        push(state, place, place.node.index)
+        return
+    move(state, place, node, NodeStatus.RETRYING, at)
+    node.backoff_left = None
+    # As for a backoff that begins during a pause: the resume adds the whole pause.
+    node.deadline = t.retry_at - (at - state.paused_at if state.paused_at else 0)
+    mark(state, place, node)
+
+
+def _node_reset(graph: Graph, state: RunState, t: tr.NodeReset, at: int) -> None:
+    place = place_of(graph, state, t.node)
+    node = entry_of(place)
+    move(state, place, node, NodeStatus.PENDING, at)
+    node.first_attempt = node.attempt + 1
+    node.deadline = node.check_at = node.check_every = 0
+    node.input = NULL
+    node.connection = ""
+    node.error = None
+    node.backoff_left = None
+    push(state, place, place.node.index)
+
+
+def _node_tuned(graph: Graph, state: RunState, t: tr.NodeTuned, _at: int) -> None:
+    known = state.tuned.get(t.node, Tuning())
+    if t.retry is not None:
+        known = msgspec.structs.replace(known, retry=t.retry)
+    if t.timeout_ms is not None:
+        known = msgspec.structs.replace(known, timeout_ms=t.timeout_ms)
+    state.tuned = {**state.tuned, t.node: known}
+    if t.deadline:
+        place = place_of(graph, state, t.node)
+        node = entry_of(place)
+        node.deadline = t.deadline
+        mark(state, place, node)
+
+
+EVOLVE_CONTROLS: Final[dict[type, Callable[[Graph, RunState, Any, int], None]]] = {
+    tr.NodeHeld: _node_held,
+    tr.NodeRested: _node_rested,
+    tr.NodeReleased: _node_released,
+    tr.NodeReset: _node_reset,
+    tr.NodeTuned: _node_tuned,
+}

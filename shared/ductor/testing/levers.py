@@ -1,0 +1,45 @@
+"""Operators of a simulated world who pull the levers of single steps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ductor.testing.invariants import nodes_of
+from ductor.testing.world import World
+
+_LEVERS: Final = ("pause", "pause", "pause", "resume", "resume", "reset", "reset", "updateRetryPolicy", "updateTimeout")
+
+
+class Levers:
+    """Node controls at random, repeats of the last one among them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._requests = 0
+        self._last: tuple[str, str, str, str] | None = None
+
+    def pull(self) -> None:
+        """Operate one step of one run."""
+        rng, runs = self._world.rng, self._world.run_ids()
+        if not runs:
+            return
+        if self._last is None or rng.random() < 0.8:
+            run_id = rng.choice(runs)
+            if self._world.damaged(run_id):
+                return
+            self._requests += 1
+            known = [node for node, _ in nodes_of(self._world.state(run_id))]
+            node = rng.choice([*self._world.graph(run_id).by_ref, *known, *known])
+            self._last = (run_id, node, rng.choice(_LEVERS), f"n{self._requests}")
+        self._world.ledger.say(f"        {' '.join(self._last)}")
+        run_id, node, operation, request_id = self._last
+        self._world.control_node(run_id, node, operation, request_id)
+
+    def release(self) -> None:
+        """Let everything go on that was held."""
+        for run_id in self._world.run_ids():
+            state = self._world.state(run_id)
+            for node, entry in nodes_of(state):
+                if entry.held and not state.status.terminal:
+                    self._requests += 1
+                    self._world.control_node(run_id, node, "resume", f"n{self._requests}")

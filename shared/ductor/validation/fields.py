@@ -12,6 +12,7 @@ from ductor.model.json import JSON
 from ductor.steps import common
 from ductor.steps.action import action_faults
 from ductor.steps.reading import clipped, nearest
+from ductor.validation.connections import Call, check_connection
 from ductor.validation.context import Context, Standing
 from ductor.validation.document import is_declaration, lifted_policy
 from ductor.validation.found import Found
@@ -34,7 +35,7 @@ def check_fields(view: View, context: Context, found: Found) -> None:
     _checkpoints(objects(document.get("checkpoints")), view, found)
     for name, hook in document.get("hooks", {}).items():
         _action(f"hooks.{name}", hook.get("action"), hook.get("args"), view, found)
-        _connection(f"hooks.{name}", hook.get("connection_ref", ""), "direct", context, found)
+        check_connection(Call(f"hooks.{name}", hook.get("action"), hook.get("connection_ref")), view, context, found)
     for raw, step in zip(view.raw_steps, view.steps, strict=True):
         if step is not None:
             _step(raw, step, view, context, found)
@@ -113,7 +114,7 @@ def _step(raw: Json, step: Step, view: View, context: Context, found: Found) -> 
             _action(at, target.action, target.args, view, found)
         else:
             found.fault(f"{at}.action", "COMPENSATION_INVALID", "name the action that undoes the step")
-        _connection(at, target.connection_ref, "direct", context, found)
+        check_connection(Call(at, target.action, target.connection_ref), view, context, found)
 
 
 def _redaction(raw: Json, step: Step, found: Found) -> None:
@@ -129,38 +130,12 @@ def _redaction(raw: Json, step: Step, found: Found) -> None:
 
 
 def _step_connection(raw: Json, step: Step, view: View, context: Context, found: Found) -> None:
-    if not step.connection_ref:
-        if raw.get("connection_ref_mode") is not None:
-            message = "connection_ref_mode says how to read connection_ref; give that too, or remove the mode"
-            found.fault(f"{step.ref}.connection_ref", "CONNECTION_REQUIRED", message)
-        elif step.action in view.catalog and view.catalog.needs_connection(step.action):
-            message = f"'{step.action}' needs a connection; name one"
-            found.fault(f"{step.ref}.connection_ref", "CONNECTION_REQUIRED", message)
-        return
-    mode = step.connection_ref_mode or "direct"
-    if _connection(step.ref, step.connection_ref, mode, context, found) and step.action in view.catalog:
-        _connection_type(step, view.catalog.connection_type(step.action), mode, context, found)
-
-
-def _connection_type(step: Step, needed: str, mode: str, context: Context, found: Found) -> None:
-    has = context.connection_type(mode, step.connection_ref) if needed else ""
-    if has and has != needed:
-        message = f"'{clipped(step.connection_ref)}' is a connection of type {has}; '{step.action}' needs {needed}"
-        found.fault(f"{step.ref}.connection_ref", "CONNECTION_UNKNOWN", message)
-
-
-def _connection(at: str, ref: JSON, mode: str, context: Context, found: Found) -> bool:
-    """Whether it is known now. A template is known only at run time; a literal must lead to a connection."""
-    if not isinstance(ref, str) or not ref or "${{" in ref:
-        return False
-    standing = context.connection(mode, ref)
-    if standing is Standing.UNKNOWN:
-        message = f"no connection is known as '{clipped(ref)}' ({mode}); create it or correct the reference"
-        found.fault(f"{at}.connection_ref", "CONNECTION_UNKNOWN", message)
-    elif standing is Standing.UNRESOLVED:
-        message = f"whether '{clipped(ref)}' exists is known to the server only"
-        found.fault(f"{at}.connection_ref", "CONNECTION_UNKNOWN", message, Severity.UNRESOLVED)
-    return standing is Standing.KNOWN
+    if not step.connection_ref and raw.get("connection_ref_mode") is not None:
+        message = "connection_ref_mode says how to read connection_ref; give that too, or remove the mode"
+        found.fault(f"{step.ref}.connection_ref", "CONNECTION_REQUIRED", message)
+    else:
+        call = Call(step.ref, step.action, step.connection_ref, step.connection_ref_mode)
+        check_connection(call, view, context, found)
 
 
 def _action(at: str, name: JSON, args: JSON, view: View, found: Found) -> None:

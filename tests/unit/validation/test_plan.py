@@ -45,3 +45,16 @@ def test_the_type_of_a_connection_nobody_knows_is_not_asked() -> None:
 
     context = msgspec.structs.replace(SERVER, connection=lambda mode, ref: Standing.UNKNOWN, connection_type=never)
     assert errors(doc(CHARGE), context) == {("a.connection_ref", "CONNECTION_UNKNOWN")}
+
+
+def test_compensation_and_hooks_need_their_connections_too() -> None:
+    undo = {"on_failure": [{"action": "stripe.charge", "args": {"amount": 1}}]}
+    hooks = {"on_failed": {"action": "stripe.charge", "args": {"amount": 1}}}
+    expected = {
+        ("a.compensation.on_failure[0].connection_ref", "CONNECTION_REQUIRED"),
+        ("hooks.on_failed.connection_ref", "CONNECTION_REQUIRED"),
+    }
+    assert errors(doc(echo(compensation=undo), hooks=hooks)) == expected
+    undo["on_failure"][0]["connection_ref"] = "stripe-live"
+    hooks["on_failed"]["connection_ref"] = "${{ VARS.c }}"
+    assert errors(doc(echo(compensation=undo), hooks=hooks)) == set()

@@ -26,6 +26,8 @@ from ductor.ports import Clock, Delete, Expect, Ids, Item, Op, Put, SecretLostEr
 MAX_CONNECTIONS: Final = 500
 MAX_SECRET: Final = 4_000
 """Longest secret in bytes; AWS keeps 4 KB in a free parameter."""
+_ROUTE: Final = "types"
+"""Where the API lists the types of connections; a connection of this name could not be read there."""
 _SLUG: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SECRET_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}", re.ASCII)
@@ -72,8 +74,8 @@ class Connections:
         not fit the type, `ENTITLEMENT_REQUIRED` when the plan has no room. Secrets are stored before what names them.
         """
         require(caller, Scope.ADMIN)
-        if not _SLUG.fullmatch(slug) or _UUID.fullmatch(slug):
-            message = "a slug starts with a to z, followed by at most 62 of a to z, 0 to 9, _ and -, and is no UUID"
+        if not _SLUG.fullmatch(slug) or _UUID.fullmatch(slug) or slug == _ROUTE:
+            message = "a slug starts with a to z, then at most 62 of a to z, 0 to 9, _ and -; no UUID, and not `types`"
             raise invalid("FIELD_INVALID", message, "slug")
         connector = self._connectors.get(kind)
         if connector is None:

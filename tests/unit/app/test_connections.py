@@ -177,7 +177,7 @@ def test_a_slug_is_taken_once_and_the_loser_leaves_nothing(world: World) -> None
     assert list(world.secrets.texts.values()) == [KEY]
 
 
-@pytest.mark.parametrize("slug", ["", "Main", "1a", "a" * 64, "a b", "abcdef01-2345-6789-abcd-ef0123456789"])
+@pytest.mark.parametrize("slug", ["", "Main", "1a", "a" * 64, "a b", "abcdef01-2345-6789-abcd-ef0123456789", "types"])
 def test_odd_slugs_are_refused(world: World, slug: str) -> None:
     with refused(ErrorCode.INVALID_ARGUMENT, "FIELD_INVALID", field="slug"):
         create(world, slug)

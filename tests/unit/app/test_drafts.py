@@ -91,6 +91,24 @@ def test_renaming_a_step_takes_edges_checkpoints_and_expressions_along() -> None
     assert result["title"] == "reads STEPS.a"
 
 
+def test_a_renamed_step_is_followed_in_expressions_only() -> None:
+    document = {
+        "output": {"title": "${{ STEPS.a.output.x }}", "text": "STEPS.a"},
+        "steps": [
+            {"ref": "a", "type": "wait"},
+            {"ref": "c", "type": "dataflow", "args": {"project": {"name": "STEPS.a.output", "type": "'a' in STEPS"}}},
+            {"ref": "d", "type": "action", "args": {"target_ref": "a", "text": "see STEPS.a, $${{ STEPS.a }}"}},
+            {"ref": "e", "type": "STEP_TYPE_ACTION", "args": {"title": "to ${{ STEPS.a.output.n }} of STEPS.a"}},
+        ],
+    }
+    result = edited(document, {"operations": [{"rename_step": {"ref": "a", "new_ref": "z"}}]})
+    assert result["output"] == {"title": "${{ STEPS.z.output.x }}", "text": "STEPS.a"}
+    args = [step.get("args") for step in result["steps"]]
+    assert args[1] == {"project": {"name": "STEPS.z.output", "type": '"z" in STEPS'}}
+    assert args[2] == {"target_ref": "a", "text": "see STEPS.a, $${{ STEPS.a }}"}
+    assert args[3] == {"title": "to ${{ STEPS.z.output.n }} of STEPS.a"}
+
+
 def test_an_edge_is_found_by_its_ends_and_when_needed_by_its_type() -> None:
     one = operate(
         {"update_edge": {"source_ref": "a", "target_ref": "b", "type": "EDGE_TYPE_DONE", "condition": "true"}}

@@ -96,6 +96,7 @@ class World:
         self.caller = Caller("key", TENANT, frozenset(ALL_SCOPES), roles=frozenset({"operator"}))
 
     def _stores(self) -> None:
+        self._pinned: dict[str, str] = {}
         self.table = MemoryTable()
         self.blobs = MemoryBlobs()
         self.timers = MemoryTimers()
@@ -314,7 +315,11 @@ class World:
         return state
 
     def graph(self, run_id: str) -> Graph:
-        return self._compiled(self.state(run_id).origin.definition_id)
+        """The definition that the run is pinned to for ever."""
+        known = self._pinned.get(run_id)
+        if known is None:
+            known = self._pinned[run_id] = self.state(run_id).origin.definition_id
+        return self._compiled(known)
 
     def stalled(self, run_id: str) -> bool:
         item = self.table.get(run_pk(run_id), HEAD)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -25,7 +25,8 @@ _MAX_RACES: Final = 50
 class EnvironmentChanges(msgspec.Struct, frozen=True, kw_only=True):
     """What to change; None leaves a field as it is.
 
-    `connections` maps the names that steps use (connection_ref_mode: environment) to ids or slugs, as a whole.
+    `connections` maps names that steps use (connection_ref_mode: environment) to ids or slugs; only the named ones
+    change, and None removes one.
     `live_deployment` is the caller release that may start runs where `require_release` holds.
     """
 
@@ -35,7 +36,7 @@ class EnvironmentChanges(msgspec.Struct, frozen=True, kw_only=True):
     mutable: bool | None = None
     direct_mutation: bool | None = None
     requires_promotion: bool | None = None
-    connections: dict[str, str] | None = None
+    connections: Mapping[str, str | None] | None = None
     require_release: bool | None = None
     live_deployment: str | None = None
 
@@ -113,6 +114,8 @@ class Environments:
 
 def _changed(before: Environment, changes: EnvironmentChanges, now: int) -> Environment:
     given = {name: value for name in changes.__struct_fields__ if (value := getattr(changes, name)) is not None}
+    mapped = {**before.connections, **(changes.connections or {})}
+    given["connections"] = {name: ref for name, ref in mapped.items() if ref is not None}
     after = msgspec.structs.replace(before, **given, updated_at=now)
     for name, limit in (("title", 200), ("description", 4_000), ("live_deployment", MAX_RELEASE)):
         if len(getattr(after, name)) > limit:

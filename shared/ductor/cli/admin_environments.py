@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from ductor.cli.admin_access import administrator, part, send, show, value_of
+from ductor.cli.admin_access import part, send, show, value_of
 from ductor.cli.options import Format
 
 Document = dict[str, Any]
@@ -31,15 +31,10 @@ def update(key: str, fields: Document, data: Path) -> None:
 
 
 def connect(key: str, name: str, connection: str, data: Path) -> None:
-    """Change one name of the map and keep the others."""
-    with administrator(data) as client:
-        path = f"{_ROOT}/{part(key)}"
-        mapped = dict(client.request("GET", path)["data"]["connections"])
-        mapped.pop(name, None)
-        if connection != "-":
-            mapped[name] = connection
-        client.request("PATCH", path, body={"connections": mapped})
-    typer.echo(f"environment {key}: {name} means {connection}" if connection != "-" else f"{name} is removed")
+    """Change one name of the map; the others stay."""
+    wanted = None if connection == "-" else connection
+    send(data, "PATCH", f"{_ROOT}/{part(key)}", {"connections": {name: wanted}})
+    typer.echo(f"environment {key}: {name} means {connection}" if wanted else f"environment {key}: {name} is removed")
 
 
 def promote(version: str, to: str, data: Path) -> None:

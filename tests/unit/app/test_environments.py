@@ -181,3 +181,9 @@ def test_variables_stay_small(world: World) -> None:
     world.admin.variables.set(world.caller, "default", "a", "x" * 60_000)
     with refused(ErrorCode.INVALID_ARGUMENT, "FIELD_INVALID", field="value"):
         world.admin.variables.set(world.caller, "default", "b", "x" * 6_000)
+
+
+def test_one_name_of_the_map_is_changed_alone(world: World) -> None:
+    make(world, connections={"crm": "a", "pay": "b"})
+    change(world, "prod", connections={"crm": None, "chat": "c"})
+    assert world.admin.environments.get(world.caller, "prod").connections == {"pay": "b", "chat": "c"}

@@ -26,8 +26,10 @@ class EnvironmentFields(RequestModel):
     mutable: bool | None = Field(None, description="Off: it takes no version at all, promotions neither.")
     allow_direct_mutation: bool | None = Field(None, description="Off: drafts cannot be saved or published in it.")
     require_promotion: bool | None = Field(None, description="On: versions come into it by promotion only.")
-    connections: dict[str, str] | None = Field(
-        None, description="Names that steps use with connection_ref_mode environment, and the connections they mean."
+    connections: dict[str, str | None] | None = Field(
+        None,
+        description="Names that steps use with connection_ref_mode environment, and the connections they mean; "
+        "only the named ones change, null removes one.",
     )
     release: ReleaseBody | None = None
 

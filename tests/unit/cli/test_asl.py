@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.validation.samples import Actions
 
 from ductor.cli.asl.importer import convert
@@ -176,6 +178,32 @@ def test_paths(path: str, cel: str) -> None:
 def test_paths_that_are_not_carried_over(path: str) -> None:
     with pytest.raises(NotCarriedError):
         json_path(path, Data("TRIGGER.payload"))
+
+
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 2)
+    | st.sampled_from(["A", "B", "$.a", "$", "{% $states.input %}", "x"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["Next", "a.$", "ErrorEquals"]), inner),
+    max_leaves=4,
+)
+FIELDS = (
+    *("Next", "End", "Default", "Choices", "Branches", "ItemProcessor", "Retry", "Catch", "Parameters"),
+    *("ResultPath", "InputPath", "OutputPath", "ResultSelector", "Seconds", "Arguments", "Output", "Assign", "Result"),
+    *("Resource", "TimeoutSeconds", "ItemSelector", "QueryLanguage", "MaxConcurrency", "Cause", "ErrorPath"),
+)
+STATE = st.fixed_dictionaries(
+    {"Type": st.sampled_from(["Task", "Choice", "Parallel", "Map", "Wait", "Pass", "Succeed", "Fail", "Odd"])},
+    optional=dict.fromkeys(FIELDS, ODD),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["A", "B", "C"]), STATE | ODD, max_size=3), ODD)
+def test_any_machine_gives_a_document_and_a_report(states: Document, comment: Any) -> None:
+    document, report = convert({"StartAt": "A", "States": states, "Comment": comment}, "any")
+    validate({**document, "environment": "default"}, Context(catalog=Actions(), now=0))
+    assert report.complete or all(note.message for note in report.notes)
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,18 @@ class Flow:
         return data
 
 
+def listed(state: Document, field: str) -> list[Document]:
+    """The objects of a field that should hold a list of them."""
+    items = state.get(field)
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def target_of(state: Document, field: str = "Next") -> str | None:
+    """The state that a field names."""
+    value = state.get(field)
+    return value if isinstance(value, str) else None
+
+
 def _either(way: Way, other: Data) -> Data:
     def pick(mine: str, theirs: str) -> str:
         return mine if mine == theirs else f"({way.proof} ? {mine} : {theirs})"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ductor.cli.asl import payloads
-from ductor.cli.asl.flow import Document, Flow, Piece, Way
+from ductor.cli.asl.flow import Document, Flow, Piece, Way, listed, target_of
 from ductor.cli.asl.report import Report
 from ductor.cli.asl.states import KNOWN, States
 from ductor.cli.asl.values import Data, NotCarriedError, json_path, step_output
@@ -44,15 +44,18 @@ class _Importer:
 
     def region(self, machine: Document, into: list[Way], data: Data, place: str) -> list[Way]:
         """Import the states of a machine, a branch or a map's body. The ways out of it."""
-        states = {name: state for name, state in (machine.get("States") or {}).items() if isinstance(state, dict)}
-        start = machine.get("StartAt")
-        if start not in states:
+        given = machine.get("States")
+        states = (
+            {name: state for name, state in given.items() if isinstance(state, dict)} if isinstance(given, dict) else {}
+        )
+        start = target_of(machine, "StartAt")
+        if start is None or start not in states:
             self.flow.report.manual(place, "StartAt", "names no state")
             return []
-        arrivals: dict[str, list[Way]] = {str(start): list(into)}
+        arrivals: dict[str, list[Way]] = {start: list(into)}
         exits: list[Way] = []
         placed: set[str] = set()
-        for name in _in_order(states, str(start), self.flow.report):
+        for name in _in_order(states, start, self.flow.report):
             incoming = arrivals.get(name, [])
             if not incoming and name != start:
                 continue
@@ -70,6 +73,13 @@ class _Importer:
         return exits
 
     def _piece(self, name: str, state: Document, incoming: list[Way], data: Data) -> Piece:
+        try:
+            return self._converted(name, state, incoming, data)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as fault:
+            self.flow.report.manual(name, "", f"a field has not the form that ASL gives it ({fault})")
+            return Piece((), ())
+
+    def _converted(self, name: str, state: Document, incoming: list[Way], data: Data) -> Piece:
         kind = state.get("Type")
         if kind == "Parallel":
             return self._parallel(name, state, incoming, data)
@@ -87,8 +97,7 @@ class _Importer:
         first = len(self.flow.steps)
         branches = [
             self.region(branch, incoming, seen, f"{name}.Branches[{place}]")
-            for place, branch in enumerate(state.get("Branches") or ())
-            if isinstance(branch, dict)
+            for place, branch in enumerate(listed(state, "Branches"))
         ]
         inside = [str(step["ref"]) for step in self.flow.steps[first:]]
         outputs = [self._whole(name, exits) for exits in branches]
@@ -206,8 +215,8 @@ def _in_order(states: dict[str, Document], start: str, report: Report) -> list[s
 
 def _targets(state: Document) -> Iterator[str]:
     """Names of the states that may come next."""
-    for item in (state, *(state.get("Choices") or ()), *(state.get("Catch") or ())):
-        if isinstance(item, dict) and item.get("Next") is not None:
-            yield str(item["Next"])
-    if state.get("Default") is not None:
-        yield str(state["Default"])
+    for item in (state, *listed(state, "Choices"), *listed(state, "Catch")):
+        if (target := target_of(item)) is not None:
+            yield target
+    if (default := target_of(state, "Default")) is not None:
+        yield default

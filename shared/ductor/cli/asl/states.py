@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from ductor.cli.asl import jsonata, payloads, rules, tasks
-from ductor.cli.asl.flow import Document, Flow, Piece, Way
+from ductor.cli.asl.flow import Document, Flow, Piece, Way, listed, target_of
 from ductor.cli.asl.values import Data, NotCarriedError, json_path, parse_path, step_output, template
 
 
@@ -69,11 +69,11 @@ class States:
         return after
 
     def next_way(self, ref: str, state: Document, data: Data) -> Way:
-        return Way(ref, data, None if state.get("End") else state.get("Next"))
+        return Way(ref, data, None if state.get("End") else target_of(state))
 
     def caught(self, ref: str, name: str, state: Document, data: Data) -> list[Way]:
         """The ways of `Catch`."""
-        catchers = [item for item in state.get("Catch") or () if isinstance(item, dict)]
+        catchers = listed(state, "Catch")
         error = f'STEPS["{ref}"].error'
         after = [self._with_error(name, item, data, error) for item in catchers]
         if after:
@@ -111,7 +111,7 @@ class States:
             action=action,
             timeout_ms=tasks.milliseconds(state, "TimeoutSeconds", report, name),
             heartbeat_timeout_ms=tasks.milliseconds(state, "HeartbeatSeconds", report, name),
-            **tasks.retry_fields(name, [item for item in state.get("Retry") or () if isinstance(item, dict)], report),
+            **tasks.retry_fields(name, listed(state, "Retry"), report),
         )
         if "Credentials" in state:
             report.manual(name, "Credentials", "name a connection in connection_ref; secrets stay in connections")
@@ -120,10 +120,10 @@ class States:
 
     def _choice(self, name: str, state: Document, data: Data) -> Piece:
         ref, seen = self.flow.ref(name), self.input_of(name, state, data)
-        choices = [item for item in state.get("Choices") or () if isinstance(item, dict)]
+        choices = listed(state, "Choices")
         conditions = [self._rule(name, place, item, state, seen) for place, item in enumerate(choices)]
         targets = [str(item.get("Next")) for item in choices]
-        default = state.get("Default")
+        default = target_of(state, "Default")
         if len(choices) == 1:
             self.flow.add(ref, "condition", {"expr": conditions[0]}, title=_title(name, ref))
             ways = [Way(ref, data, targets[0], "true")]

@@ -510,3 +510,41 @@ def test_a_crash_at_any_point_of_the_move_loses_nothing(point: str) -> None:
         family.rest()
         assert family.state().status is RunStatus.CONTINUED_AS_NEW
         assert family.state(done.new_run_id).status is RunStatus.COMPLETED
+
+
+def succeed_late(family: Family) -> None:
+    """The worker gives an attempt up at its time limit; its action goes on and succeeds when the run has moved on."""
+    family.work(6)
+    family.world.clock.advance(3_000)
+    for worker in family.world.workers:
+        worker.look(heed=False)
+    family.work(20)
+    family.world.clock.advance(8_000)
+    family.work(20)
+
+
+@pytest.mark.parametrize("also", [False, True])
+def test_an_effect_that_comes_to_light_after_the_end_is_undone_too(also: bool) -> None:
+    family = Family()
+    slow = act("slow", doubles.SLOW, args={"v": "slow", "ms": 10_000}, timeout_ms=2_000, compensation=undo("slow"))
+    first = act("first", compensation=undo("first")) if also else act("first")
+    family.add("saga", first, slow)
+    family.start("saga")
+    succeed_late(family)
+    family.rest()
+    assert family.state().status is RunStatus.FAILED
+    assert family.state().late
+    undone = [text for text in family.said() if text not in ("first", "slow")]
+    assert undone == (["undo first", "undo slow"] if also else ["undo slow"])
+
+
+def test_an_effect_that_comes_to_light_while_the_run_goes_on_is_undone_with_the_others() -> None:
+    family = Family()
+    slow = act("slow", doubles.SLOW, args={"v": "slow", "ms": 10_000}, timeout_ms=2_000, compensation=undo("slow"))
+    edge = Edge(source_ref="slow", target_ref="hold", type=EdgeType.TIMEOUT)
+    family.add("saga", slow, hold(), boom("d"), chain=False, edges=(edge, Edge(source_ref="hold", target_ref="d")))
+    family.start("saga")
+    succeed_late(family)
+    family.rest()
+    assert family.said() == ["slow", "undo slow"]
+    assert len(family.runs("saga", COMPENSATION)) == 1

@@ -120,9 +120,9 @@ class Attempts:
 
 def finished_intent(attempt: Attempt, now: int) -> Intent:
     """What the row of an ended attempt tells its run. The same row always gives the same id."""
-    task = attempt.task
+    task, late = attempt.task, attempt.late_output is not None
     return Intent(
-        id=f"{task.run_id}/{task.node}/{task.attempt}/finished",
+        id=f"{task.run_id}/{task.node}/{task.attempt}/{'late' if late else 'finished'}",
         run_id=task.run_id,
         kind=IntentKind.ATTEMPT_FINISHED,
         at=now,
@@ -132,6 +132,7 @@ def finished_intent(attempt: Attempt, now: int) -> Intent:
         status=attempt.status,
         output=_reference(task, attempt.output),
         error=attempt.error,
+        late=attempt.late_output,
     )
 
 

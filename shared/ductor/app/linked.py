@@ -48,9 +48,10 @@ class LinkedRuns:
             return ()
         targets = msgspec.convert(self._descent.load(state.run_id, linked.plan), tuple[Target, ...])
         names = _names(targets)
-        definition = _definition(graph.definition, command.kind, targets, names)
+        kind = command.kind.partition(":")[0]
+        definition = _definition(graph.definition, kind, targets, names)
         definition_id = self._keep(state.origin, definition)
-        origin = self._origin(state, command.kind, linked, definition_id, _input(targets, names))
+        origin = self._origin(state, kind, linked, definition_id, _input(targets, names))
         self._descent.begin(origin, state.run_id)
         return (Intent(mark, state.run_id, IntentKind.DUTY_DONE, self._descent.now, body=command.kind),)
 

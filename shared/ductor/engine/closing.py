@@ -24,7 +24,7 @@ from ductor.model.errors import StepError, clip
 from ductor.model.json import JSON
 from ductor.model.lineage import COMPENSATION, HOOK, PARENT_DUTY, SUCCESSOR_DUTY, WORKFLOW, read_child_key
 from ductor.model.payload import NULL, Payload
-from ductor.model.run import NodeState, RunState
+from ductor.model.run import RunState
 from ductor.model.transition import Transition
 
 CLOSES_PER_TICK: Final = 200
@@ -139,7 +139,7 @@ def places_of(graph: Graph, state: RunState, node: GraphNode) -> Iterator[Place]
 def _inverses(
     ctx: TickContext, declared: Mapping[str, Compensation], places: Sequence[Place], group: str
 ) -> Iterator[Target]:
-    effects = [(place.entry.ended_seq, place) for place in places if place.entry and _took_effect(place, place.entry)]
+    effects = [(place.entry.ended_seq, place) for place in places if place.entry and _took_effect(ctx, place)]
     for _, place in sorted(effects, key=lambda effect: effect[0], reverse=True):
         own = declared[place.node.ref]
         for target in own.on_failure if group == "on_failure" else own.on_cancel:
@@ -154,20 +154,49 @@ def _finals(ctx: TickContext, declared: Mapping[str, Compensation], places: Sequ
             yield _rendered(_in_node(ctx, place), place.id, FINALLY, target, own.failure_policy)
 
 
-def _took_effect(place: Place, entry: NodeState) -> bool:
-    """Whether the node succeeded. One that failed only afterwards, on its own expressions, keeps its output."""
+def _took_effect(ctx: TickContext, place: Place) -> bool:
+    """Whether the node succeeded, also too late. One that failed on its own expressions keeps its output."""
+    entry = place.entry
+    if entry is None:
+        return False
+    if place.id in ctx.state.late:
+        return True
     if entry.status is NodeStatus.COMPLETED:
         return entry.error is None
     failed = entry.status in (NodeStatus.FAILED, NodeStatus.TIMED_OUT)
     return failed and entry.output != NULL and place.node.step.type is not StepType.APPROVAL
 
 
+def undoable(ctx: TickContext, place: Place) -> bool:
+    """Whether an effect of this node could have to be undone and is not known yet."""
+    entry, declared = place.entry, place.node.step.compensation
+    known = place.id in ctx.state.late or (entry is not None and _took_effect(ctx, place))
+    return entry is not None and declared is not None and not known
+
+
+def undo_late(ctx: TickContext, place: Place) -> Iterator[Transition]:
+    """The inverses of one effect that came to light after the run had ended, as a compensation run of their own."""
+    declared = place.node.step.compensation
+    group = _UNDO.get(ctx.state.status)
+    if declared is None or group is None:
+        return
+    targets = tuple(_inverses(ctx, {place.node.ref: declared}, [place], group))
+    if targets:
+        yield tr.LinkedPlanned(f"{COMPENSATION}:{place.id}", ctx.keep(msgspec.to_builtins(targets)), undoes=True)
+
+
 Render = Callable[[Template], JSON]
 
 
 def _in_node(ctx: TickContext, place: Place) -> Render:
-    """Rendering as the node itself would: an item of a scatter sees its own steps."""
-    return lambda template: NodeContext(ctx, place).render(template)
+    """Rendering as the node itself would: an item of a scatter sees its own steps, an inverse what it is to undo."""
+    own = NodeContext(ctx, place)
+    late = ctx.state.late.get(place.id)
+    if late is None or place.entry is None or place.entry.status is NodeStatus.COMPLETED:
+        return own.render
+    view = {"status": place.entry.status.value, "error": None, "attempt": place.entry.attempt}
+    overlay = {place.node.ref: {**view, "output": ctx.value(late)}}
+    return lambda template: template.render(own.bindings(template.reads, overlay), Budget())
 
 
 def _hook(ctx: TickContext, status: RunStatus) -> tuple[Target, ...]:

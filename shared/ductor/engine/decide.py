@@ -16,6 +16,7 @@ from ductor.engine.lineage import (
     continue_as_new,
     duty_done,
     forward,
+    late_effect,
     parent_closed,
     refusal_by_lineage,
 )
@@ -213,6 +214,11 @@ def _attempt_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return chain(own.node.behaviour.finished(own, intent), hold(ctx, own.id))
 
 
+def _attempt_ended(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    yield from late_effect(ctx, intent)
+    yield from _attempt_finished(ctx, intent)
+
+
 def _awaits(entry: NodeState, intent: Intent) -> bool:
     """Whether the intent is about the end of the attempt that the node has out."""
     return (
@@ -264,7 +270,7 @@ def _parent_closed(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
 _RULES: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] = {
     IntentKind.START: _start,
     IntentKind.TIMER_FIRED: _start_late,
-    IntentKind.ATTEMPT_FINISHED: _attempt_finished,
+    IntentKind.ATTEMPT_FINISHED: _attempt_ended,
     IntentKind.COMMAND_FAILED: _command_failed,
     IntentKind.CHILD_FINISHED: _child_finished,
     IntentKind.PARENT_CLOSED: _parent_closed,
@@ -305,6 +311,7 @@ def decide_aborted(ctx: TickContext, intent: Intent, error: StepError) -> Iterab
         yield from duty_done(ctx, intent)
     if intent.kind is IntentKind.CHILD_FINISHED:
         yield from child_finished(ctx, intent)
+    yield from late_effect(ctx, intent)
     ended = intent.kind in (IntentKind.ATTEMPT_FINISHED, IntentKind.CHILD_FINISHED)
     if ended and entry is not None and _awaits(entry, intent):
         yield tr.NodeCancelled(intent.node)

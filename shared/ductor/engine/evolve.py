@@ -115,8 +115,11 @@ def _child_ended(_graph: Graph, state: RunState, t: tr.ChildEnded, _at: int) -> 
     _rest(state)
 
 
-def _linked_planned(_graph: Graph, state: RunState, t: tr.LinkedPlanned, _at: int) -> None:
+def _linked_planned(_graph: Graph, state: RunState, t: tr.LinkedPlanned, at: int) -> None:
     state.linked[t.kind] = Linked(state.seq, t.plan, t.undoes)
+    if state.status.terminal:
+        state.duties = (*state.duties, t.kind)
+        state.wake_at = state.wake_at or at + DUTY_CHECK_MS
 
 
 def _successor_planned(_graph: Graph, state: RunState, t: tr.SuccessorPlanned, _at: int) -> None:
@@ -125,6 +128,10 @@ def _successor_planned(_graph: Graph, state: RunState, t: tr.SuccessorPlanned, _
 
 def _intent_forwarded(_graph: Graph, _state: RunState, _t: tr.IntentForwarded, _at: int) -> None:
     """It changes the successor, not this run."""
+
+
+def _late_effect(_graph: Graph, state: RunState, t: tr.LateEffect, _at: int) -> None:
+    state.late[t.node] = t.output
 
 
 def _duty_done(_graph: Graph, state: RunState, t: tr.DutyDone, _at: int) -> None:
@@ -291,6 +298,7 @@ _EVOLVE: dict[type, Callable[[Graph, RunState, Any, int], None]] = {
     tr.SuccessorPlanned: _successor_planned,
     tr.IntentForwarded: _intent_forwarded,
     tr.DutyDone: _duty_done,
+    tr.LateEffect: _late_effect,
     **EVOLVE_ITEMS,
     **EVOLVE_CONTROLS,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from ductor.engine.closing import close
+from ductor.engine.closing import close, undo_late, undoable
 from ductor.engine.context import TickContext
 from ductor.engine.evolve import ABANDON
 from ductor.engine.outcome import cancel_nodes
@@ -40,6 +40,16 @@ def parent_closed(ctx: TickContext, intent: Intent, cancel: Rule, terminate: Rul
     if intent.body == "terminate":
         return terminate(ctx, intent)
     return () if ctx.state.ending is RunStatus.CANCELLED else cancel(ctx, intent)
+
+
+def late_effect(ctx: TickContext, intent: Intent) -> Iterator[Transition]:
+    """An effect that nobody counted on any more is undone with the others, or by itself when those are on their way."""
+    place = ctx.place(intent.node)
+    if intent.late is None or place is None or not undoable(ctx, place):
+        return
+    yield tr.LateEffect(intent.node, intent.attempt, ctx.keep(ctx.value(intent.late)))
+    if ctx.state.status.terminal:
+        yield from undo_late(ctx, place)
 
 
 def duty_done(ctx: TickContext, intent: Intent) -> Iterator[Transition]:

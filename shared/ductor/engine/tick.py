@@ -46,6 +46,7 @@ from ductor.model.command import (
     Registration,
     RevokeAttempt,
     StartAttempt,
+    StartLinked,
 )
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import StepError
@@ -304,6 +305,9 @@ def _to_others(state: RunState, transition: Transition) -> Iterable[Command]:
             yield from owed(state, check=False)
             if state.wake_at:
                 yield ArmWake(state.wake_at)
+        case tr.LinkedPlanned(kind) if kind in state.duties and ":" in kind:
+            yield StartLinked(kind)
+            yield ArmWake(state.wake_at)
         case tr.IntentForwarded():
             yield ForwardIntent(*(getattr(transition, name) for name in ForwardIntent.__struct_fields__))
         case _:

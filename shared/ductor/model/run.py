@@ -275,6 +275,7 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     `children` are the child runs that have not ended as far as this run knows, with their parent_close_policy.
     `duties` are what other runs must be told or must be started after the end; until they and `children` that follow
     their parent are gone, a run that has ended keeps a wake-up. `linked` are the runs planned at the end, by kind.
+    `late` are the outputs of attempts that succeeded after they had ended otherwise, by node.
     """
 
     origin: Origin
@@ -303,6 +304,7 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     children: dict[str, str] = {}
     linked: dict[str, Linked] = {}
     duties: tuple[str, ...] = ()
+    late: dict[str, Payload] = {}
     successor: Successor | None = None
     tuned: dict[str, Tuning] = {}
     last: LastTick = msgspec.field(default_factory=LastTick)

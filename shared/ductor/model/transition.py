@@ -340,6 +340,14 @@ class IntentForwarded(_Transition, frozen=True, tag="intent_forwarded"):
     output: Payload = NULL
 
 
+class LateEffect(_Transition, frozen=True, tag="late_effect"):
+    """An attempt that had ended otherwise succeeded after all. It changes nothing but what is to be undone."""
+
+    node: str
+    attempt: int
+    output: Payload = NULL
+
+
 class DutyDone(_Transition, frozen=True, tag="duty_done"):
     """Another run knows what this one owed it."""
 
@@ -385,4 +393,5 @@ Transition = (
     | SuccessorPlanned
     | IntentForwarded
     | DutyDone
+    | LateEffect
 )

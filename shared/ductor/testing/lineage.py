@@ -11,7 +11,7 @@ from ductor.engine.evolve import ABANDON
 from ductor.model.definition import Compensation
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.json import JSON
-from ductor.model.lineage import COMPENSATION, WORKFLOW, child_run_id
+from ductor.model.lineage import COMPENSATION, WORKFLOW, child_run_id, step_of
 from ductor.model.payload import NULL
 from ductor.model.run import NodeState, RunState
 from ductor.testing.world import World
@@ -48,14 +48,26 @@ def _undone(world: World, state: RunState, states: dict[str, RunState]) -> Itera
     runs = [
         other for other in states.values() if other.origin.parent_run_id == state.run_id and _kind(other, COMPENSATION)
     ]
-    undoing = [other for other in runs if any(name.startswith("undo-") for name in world.graph(other.run_id).by_ref)]
-    expected = [_plain(name) for name in _inverses(world, state)] if _kind(state, WORKFLOW) else []
-    if len(undoing) != bool(expected):
-        yield f"has {len(undoing)} compensation runs for the inverses {expected}"
-    for other in undoing:
-        names = [_plain(name) for name in world.graph(other.run_id).by_ref if name.startswith("undo-")]
-        if names != expected:
-            yield f"is undone by {names}, not by {expected}"
+    undoing = [[name for name in world.graph(other.run_id).by_ref if name.startswith("undo-")] for other in runs]
+    undone = sorted(_plain(name) for names in undoing for name in names)
+    expected = _inverses(world, state) if _kind(state, WORKFLOW) else []
+    if undone != sorted(expected):
+        yield f"is undone by {undone}, not by {sorted(expected)}"
+    longest = [_plain(name) for name in max(undoing, key=len, default=[])]
+    in_order = [name for name in expected if name in longest]
+    if not state.late and longest != in_order:
+        yield f"is undone by {longest}, in another order than {in_order}"
+    for row in world.attempts(state.run_id):
+        step = world.graph(state.run_id).by_ref[step_of(row.task.node)].step
+        if row.late_output is not None and step.compensation and not _known(world, state, row.task.node):
+            yield f"attempt {row.task.attempt} of {row.task.node} succeeded late and nobody knows"
+
+
+def _known(world: World, state: RunState, node: str) -> bool:
+    graph = world.graph(state.run_id)
+    place = next((one for one in places_of(graph, state, graph.by_ref[step_of(node)]) if one.id == node), None)
+    took = place is not None and place.entry is not None and _took_effect(place.entry, place.node.step.type)
+    return node in state.late or took
 
 
 def _kind(state: RunState, kind: str) -> bool:
@@ -75,7 +87,8 @@ def _inverses(world: World, state: RunState) -> list[str]:
     for node in graph.nodes:
         for place in places_of(graph, state, node):
             entry = place.entry
-            if node.step.compensation and entry and _took_effect(entry, node.step.type):
+            took = entry is not None and (place.id in state.late or _took_effect(entry, node.step.type))
+            if node.step.compensation and entry and took:
                 ended.append((entry.ended_seq, place.id.replace("@", "-").replace(".", "-"), node.step.compensation))
     ordered = sorted(ended, key=lambda one: one[0], reverse=True)
     return [f"undo-{name}" for _, name, own in ordered for _ in getattr(own, field)]

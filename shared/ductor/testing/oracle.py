@@ -31,6 +31,7 @@ _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.NodeReset: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),
     tr.NodeTuned: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),
     tr.NodeChecked: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING}),
+    tr.LateEffect: frozenset(_S),
     tr.ScatterOpened: frozenset({_S.PENDING}),
     tr.ScatterReopened: frozenset({_S.PENDING}),
     tr.PageOpened: frozenset({_S.WAITING}),
@@ -45,6 +46,8 @@ _AFTERWARDS: Final = (
     tr.DutyDone,
     tr.ChildEnded,
     tr.IntentForwarded,
+    tr.LateEffect,
+    tr.LinkedPlanned,
     tr.WakeArmed,
 )
 _STARTS: Final = (tr.NodeScheduled, tr.NodeParked, tr.NodeSkipped)

@@ -27,6 +27,7 @@ ADMIN: Final = "^/api/(admin|environments|connections|variables)"
 
 def main(command: str) -> int:
     """The exit code of the first round that finds something, else 0. `command` is schemathesis's own."""
+    command = str(Path(command).absolute())
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         server = Server(data, {})
@@ -35,7 +36,9 @@ def main(command: str) -> int:
             with server.client() as client:
                 _fill(client)
             for env, choice in (("env", "--exclude-path-regex"), ("admin.env", "--include-path-regex")):
-                code = subprocess.run(_round(command, server.url, data / env, choice), check=False).returncode
+                code = subprocess.run(
+                    _round(command, server.url, data / env, choice), cwd=folder, check=False
+                ).returncode
                 if code:
                     return code
         finally:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from ductor.app import drafts
 from ductor.app.access import Caller, Scope, require, require_authority
-from ductor.app.comparison import Comparison, compare
+from ductor.app.comparison import compare
+from ductor.app.definition_views import DefinitionView, Difference, Published, Saved, shown
+from ductor.app.draft_rules import (
+    check_revision,
+    draft_exists,
+    expected_revision,
+    family_slug_of,
+    refuse_errors,
+    saveable,
+)
 from ductor.app.installation import Known, validation_context
 from ductor.app.library import (
     DEF,
@@ -30,61 +38,18 @@ from ductor.app.refusals import aborted, definition_not_found, invalid, precondi
 from ductor.app.tenants import Tenants
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, StepType
-from ductor.model.errors import ErrorCode, RefusedError, Severity, Violation, refuse
+from ductor.model.errors import RefusedError, Severity, Violation
 from ductor.model.json import JSON
 from ductor.ports import Check, Clock, Conflict, Delete, Expect, Ids, ItemTooLargeError, Op, Put, Table
 from ductor.schedules import preview, read_spec
 from ductor.steps import subworkflow
 from ductor.steps.spec import Catalog
-from ductor.validation.document import canonical, check_saveable, to_definition, to_wire
+from ductor.validation.document import to_definition
 from ductor.validation.validator import validate
 
-_SLUG: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _UPCOMING: Final = 5
 _MAX_RACES: Final = 200
 """How often a write that lost its race is tried again. Each loss means that somebody else's write went through."""
-
-
-class DefinitionView(msgspec.Struct, frozen=True, kw_only=True):
-    """A definition as the API answers it. `document` has the long enum spelling. Times: epoch ms, 0 = never.
-
-    `version` of a draft is the number that its next publication would get. `draft_revision` is 0 for versions.
-    """
-
-    id: str
-    family_slug: str
-    status: DefinitionStatus
-    version: int
-    draft_revision: int
-    document: dict[str, JSON]
-    created_at: int
-    updated_at: int
-    published_at: int
-    created_by: str
-    updated_by: str
-
-
-class Saved(msgspec.Struct, frozen=True):
-    """A stored draft. `warnings` is what a publication would say now; those of severity `error` would refuse it."""
-
-    definition: DefinitionView
-    warnings: tuple[Violation, ...]
-
-
-class Published(msgspec.Struct, frozen=True):
-    """A new version, and the draft that goes on unchanged."""
-
-    published: DefinitionView
-    draft: DefinitionView
-    warnings: tuple[Violation, ...]
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """What changed on the way from `before` to `after`."""
-
-    before: DefinitionView
-    after: DefinitionView
-    comparison: Comparison
 
 
 class Definitions:
@@ -135,13 +100,13 @@ class Definitions:
         `expected_draft_revision` is required; another current revision refuses with ABORTED `DRAFT_REVISION_CONFLICT`.
         """
         require(caller, Scope.DEFINITION_WRITE)
-        expected = _revision(changes, required=True)
+        expected = expected_revision(changes, required=True)
         for _ in range(_MAX_RACES):
             row, version = self._draft(caller, definition_id)
-            _check_revision(row, expected)
+            check_revision(row, expected)
             document = drafts.edited(row.document, changes)
             self._check_environments(caller, row.document, document)
-            row.document = _saveable(document, row.family_slug)
+            row.document = saveable(document, row.family_slug)
             row.draft_revision += 1
             row.updated_at, row.updated_by = self._clock.now_ms(), caller.key_id
             if self._write([Put(row_item(row, version + 1), version), Put(card_item(row))]) is None:
@@ -176,7 +141,7 @@ class Definitions:
         for _ in range(_MAX_RACES):
             draft, version = self._draft(caller, definition_id)
             if expected_draft_revision is not None:
-                _check_revision(draft, expected_draft_revision)
+                check_revision(draft, expected_draft_revision)
             if checked is None or checked[0] != version:
                 checked = version, self._publishable(caller, draft)
             family, stored = self._library.family(caller.tenant, draft.family_slug)
@@ -185,7 +150,7 @@ class Definitions:
             if self._write(self._publication(row, family, stored, reviewed)) is None:
                 warnings = checked[1] + self._no_changes(row, family)
                 draft.version = row.version + 1
-                return Published(_shown(row), _shown(draft), warnings)
+                return Published(shown(row), shown(draft), warnings)
         raise _busy()
 
     def add_promoted(self, caller: Caller, source: DefinitionRow, document: dict[str, JSON], guard: Check) -> Published:
@@ -195,13 +160,13 @@ class Definitions:
         guard is lost. For `Promotions`, which has decided that the caller may.
         """
         found = self._violations(caller, document, promoted=True)
-        _refuse_errors(found, "the version cannot be promoted")
+        refuse_errors(found, "the version cannot be promoted")
         for _ in range(_MAX_RACES):
             family, stored = self._library.family(caller.tenant, source.family_slug)
             row = self._next_version(caller, msgspec.structs.replace(source, document=document), family)
             lost = self._write(self._publication(row, family, stored, guard))
             if lost is None:
-                return Published(_shown(row), _shown(source), found)
+                return Published(shown(row), shown(source), found)
             if lost.current is not None and (lost.current.pk, lost.current.sk) == (guard.pk, guard.sk):
                 raise aborted("DEFINITION_BUSY", "the version was changed at this moment; look at it and try again")
         raise _busy()
@@ -268,14 +233,14 @@ class Definitions:
         return key if open_here else caller.default_environment
 
     def _create(self, caller: Caller, document: dict[str, JSON]) -> Saved:
-        slug = _slug(document)
+        slug = family_slug_of(document)
         self._check_environments(caller, None, document)
-        document = _saveable(document, slug)
+        document = saveable(document, slug)
         now = self._clock.now_ms()
         for _ in range(_MAX_RACES):
             family, stored = self._library.family(caller.tenant, slug)
             if family.draft_id:
-                raise _draft_exists(family)
+                raise draft_exists(family)
             row = DefinitionRow(
                 id=self._ids.uuid(),
                 tenant=caller.tenant,
@@ -296,7 +261,7 @@ class Definitions:
                 Put(family_item(row.tenant, with_draft, stored + 1), stored or Expect.ABSENT),
             ]
             if self._write(ops) is None:
-                return Saved(_shown(row), self._violations(caller, document))
+                return Saved(shown(row), self._violations(caller, document))
         raise _busy()
 
     def _readable(self, caller: Caller, definition_id: str) -> DefinitionRow:
@@ -316,7 +281,7 @@ class Definitions:
         """The warnings that a publication carries; refuses when there are errors."""
         self._check_environments(caller, None, draft.document)
         found = self._violations(caller, draft.document)
-        _refuse_errors(found, "the definition cannot be published")
+        refuse_errors(found, "the definition cannot be published")
         return found
 
     def _next_version(self, caller: Caller, draft: DefinitionRow, family: Family) -> DefinitionRow:
@@ -385,7 +350,7 @@ class Definitions:
     def _view(self, row: DefinitionRow) -> DefinitionView:
         if row.status is DefinitionStatus.DRAFT:
             row.version = self._library.family(row.tenant, row.family_slug)[0].max_version + 1
-        return _shown(row)
+        return shown(row)
 
     def _write(self, ops: Sequence[Op]) -> Conflict | None:
         try:
@@ -397,70 +362,6 @@ class Definitions:
 
 def _environment(row: DefinitionRow) -> str:
     return str(row.document.get("environment", ""))
-
-
-def _shown(row: DefinitionRow) -> DefinitionView:
-    return DefinitionView(
-        id=row.id,
-        family_slug=row.family_slug,
-        status=row.status,
-        version=row.version,
-        draft_revision=row.draft_revision,
-        document=to_wire(row.document),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        published_at=row.published_at,
-        created_by=row.created_by,
-        updated_by=row.updated_by,
-    )
-
-
-def _saveable(document: dict[str, JSON], slug: str) -> dict[str, JSON]:
-    """The document in the form that is stored; refuses what not even a draft may hold."""
-    if document.get("family_slug") != slug:
-        raise invalid("FIELD_INVALID", "a draft stays in its family; duplicate it to start another one", "family_slug")
-    errors = tuple(check_saveable(document))
-    if errors:
-        raise RefusedError(ErrorCode.INVALID_ARGUMENT, "the draft cannot be saved like this", errors)
-    return canonical(document)
-
-
-def _refuse_errors(found: Sequence[Violation], message: str) -> None:
-    errors = tuple(violation for violation in found if violation.severity is Severity.ERROR)
-    if errors:
-        counted = f"{message}: {len(errors)} error{'s'[: len(errors) > 1]}"
-        raise RefusedError(ErrorCode.INVALID_ARGUMENT, counted, errors)
-
-
-def _slug(document: Mapping[str, JSON]) -> str:
-    slug = document.get("family_slug")
-    if slug is None:
-        raise invalid("FIELD_REQUIRED", "name the family, for example hello_world", "family_slug")
-    if not isinstance(slug, str) or not _SLUG.fullmatch(slug):
-        message = "a family slug starts with a to z, followed by at most 62 of a to z, 0 to 9, _ and -"
-        raise invalid("FIELD_INVALID", message, "family_slug")
-    return slug
-
-
-def _revision(changes: Mapping[str, Any], *, required: bool) -> int:
-    expected = changes.get("expected_draft_revision")
-    if expected is None and required:
-        message = "send the draft_revision that you read, so that nobody's edit is overwritten"
-        raise invalid("FIELD_REQUIRED", message, "expected_draft_revision")
-    if not isinstance(expected, int) or isinstance(expected, bool):
-        raise invalid("FIELD_INVALID", "the revision is a whole number", "expected_draft_revision")
-    return expected
-
-
-def _check_revision(row: DefinitionRow, expected: int) -> None:
-    if row.draft_revision != expected:
-        message = f"the draft is at revision {row.draft_revision}, not {expected}; read it again and reconcile"
-        raise aborted("DRAFT_REVISION_CONFLICT", message, "expected_draft_revision")
-
-
-def _draft_exists(family: Family) -> RefusedError:
-    message = f"the family {family.slug} already has a draft ({family.draft_id}); edit it or choose another slug"
-    return refuse(ErrorCode.ALREADY_EXISTS, "DRAFT_EXISTS", message, "family_slug")
 
 
 def _busy() -> RefusedError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -25,6 +26,8 @@ MAX_PAYLOAD_BYTES: Final = 262_144
 
 RESUME_SKEW_MS: Final = 1_000
 """How far clocks of publishers and coordinators may differ when a publication is taken up again."""
+
+TOLD_AT_ONCE: Final = 100
 
 Starts = Callable[[str, Event], tuple[str, ...]]
 """(tenant, event) to the runs that its triggers started; called again when a publication is taken up again."""
@@ -89,22 +92,27 @@ class Events:
     def _deliver(self, tenant: str, event: Event, row: Item, received: Received, *, resumed: bool) -> Published:
         event = msgspec.structs.replace(event, received_at=received.received_at)
         self._faults.at("events.after_receive")
-        told: list[Intent] = []
+        matched = 0
         if event.correlation_key:
             event = self._rows.keep(tenant, event)
             self._faults.at("events.after_keep")
-            told = self._claim_all(tenant, event, resumed=resumed)
-            self._faults.at("events.after_claim")
+            matched = self._tell(self._claim_all(tenant, event, resumed=resumed))
         started = self._starts(tenant, event)
-        send_all(self._intents, [intent_message(intent, self._ids) for intent in told])
         self._faults.at("events.after_send")
-        matched = len({(intent.run_id, intent.node, intent.generation) for intent in told})
         self._rows.finish(row, Received(received.received_at, True, matched, started))
         return Published(event.event_id, matched, started)
 
-    def _claim_all(self, tenant: str, event: Event, *, resumed: bool) -> list[Intent]:
+    def _tell(self, claimed: Iterator[Intent]) -> int:
+        """Tell the runs, a part of them at a time: a publisher that dies has not told nobody. How many pauses."""
+        pauses: set[tuple[str, str, int]] = set()
+        while told := list(islice(claimed, TOLD_AT_ONCE)):
+            self._faults.at("events.after_claim")
+            send_all(self._intents, [intent_message(intent, self._ids) for intent in told])
+            pauses |= {(intent.run_id, intent.node, intent.generation) for intent in told}
+        return len(pauses)
+
+    def _claim_all(self, tenant: str, event: Event, *, resumed: bool) -> Iterator[Intent]:
         """Claim every pause that waits for the event; the intents that tell them."""
-        told: list[Intent] = []
         mark = event_mark(event.event_name, event.correlation_key, event.event_id)
         pk = waiter_pk(tenant, event.event_name, event.correlation_key)
         for item, waiter in self._waiters.waiting(pk, self._clock.now_ms()):
@@ -114,8 +122,7 @@ class Events:
                 continue
             claimed, intent = self._waiters.claim(item, event)
             if claimed is not Claimed.LOST and intent is not None:
-                told.append(intent)
-        return told
+                yield intent
 
 
 def _live_at(waiter: Waiter, event: Event, *, resumed: bool) -> bool:

@@ -164,7 +164,7 @@ class Waiters:
         """Forget an ended pause whose rows are closed: what a set collected, and at last the registration itself."""
         pk = run_pk(run_id)
         for item, listed in self.registered(run_id, node, generation):
-            for place in range(len(listed.rows)):
+            for place in range(0 if listed.exclusive else len(listed.rows)):
                 for row in self._rows(pk, collected_sk(node, generation, place)):
                     self._table.write((Delete(row.pk, row.sk),))
             self._table.write((Delete(item.pk, item.sk),))

@@ -112,6 +112,7 @@ class Registered(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     token: str
     pause: Payload
     rows: tuple[tuple[str, str], ...]
+    exclusive: bool = False
 
 
 def _hash(*parts: JSON) -> str:

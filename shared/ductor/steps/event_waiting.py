@@ -45,8 +45,8 @@ from ductor.steps.resolving import refuses_all_but_resolve, resolved
 CHECK_MS: Final = 60_000
 """How long after a pause began somebody first looks whether an event holds it; doubles from there."""
 
-PAUSE_INLINE_BYTES: Final = 768
-"""Most pauses fit and stand in the run header itself, so that a reader sees what is waited for."""
+PAUSE_INLINE_BYTES: Final = 400
+"""Most pauses fit and stand in the run header itself, so that a reader sees what is waited for; 500 of them fit."""
 
 TIMEOUT: Final = "timeout"
 RESOLVE: Final = "resolve"
@@ -170,7 +170,7 @@ class EventWaiting(Plain):
             sk = waiter_sk(state.run_id, ctx.id, transition.generation, pause.registration, place)
             rows[pk, sk] = _waiter(state.run_id, transition, pause, place)
         # First what says which rows there are: whoever closes the pause must find all of them.
-        listed = Registered(token=pause.token, pause=transition.input, rows=tuple(rows))
+        listed = Registered(token=pause.token, pause=transition.input, rows=tuple(rows), exclusive=pause.exclusive)
         yield RegisterWaiter(
             "", registered_sk(ctx.id, transition.generation, pause.registration), msgspec.to_builtins(listed)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.waits.gates import Gates, note, person
+from tests.unit.waits.gates import Gates, definition, note, person
 
 from ductor.app.access import Caller
 from ductor.app.decisions import Resolve
@@ -276,3 +276,11 @@ def test_what_is_waited_for_is_shown(world: Gates) -> None:
     assert shown is not None
     assert (shown.kind, shown.detail) == ("event", "step w: event order.paid for o-1")
     assert shown.deadline_at == world.clock.now + 5_000
+
+
+def test_an_event_that_hundreds_wait_for(world: Gates) -> None:
+    definition_id = world.publish(definition(wait("a"), wait("b"), wait("c")))
+    runs = [world.trigger(definition_id) for _ in range(80)]
+    world.settle()
+    assert publish(world) == 240
+    assert {world.status(run_id) for run_id in runs} == {"completed"}

@@ -16,7 +16,7 @@ from ductor.adapters.local.system import SystemIds
 from ductor.adapters.local.table import SqliteTable
 from ductor.app.definitions import DefinitionFilter
 from ductor.model.enums import DefinitionStatus, StepType
-from ductor.model.errors import ErrorCode, Severity
+from ductor.model.errors import ErrorCode, RefusedError, Severity
 
 INVALID = {"family_slug": "broken", "steps": [{"ref": "a", "type": "action"}, {"ref": "b", "type": "wait"}]}
 
@@ -328,5 +328,34 @@ def test_concurrent_publications_get_consecutive_numbers(tmp_path: Path) -> None
             done = list(pool.map(lambda _: world.definitions.publish(world.caller, draft.id), range(16)))
         assert sorted(one.published.version for one in done) == list(range(1, 17))
         assert world.definitions.get(world.caller, draft.id).version == 17
+    finally:
+        database.close()
+
+
+def test_editors_at_the_same_time_lose_no_edit_silently(tmp_path: Path) -> None:
+    database = Database(tmp_path / "ductor.db")
+    try:
+        world = World(table=SqliteTable(database), ids=SystemIds())
+        draft = world.definitions.create(world.caller, HELLO).definition
+
+        def add(name: str) -> int:
+            """How often the edit had to be made again on a newer revision."""
+            for again in range(100):
+                revision = world.definitions.get(world.caller, draft.id).draft_revision
+                step = {"add_step": {"ref": name, "type": "wait", "args": {"duration": "1s"}}}
+                changes = {"expected_draft_revision": revision, "operations": [step]}
+                try:
+                    world.definitions.edit(world.caller, draft.id, changes)
+                except RefusedError as conflict:
+                    assert conflict.violations[0].code == "DRAFT_REVISION_CONFLICT"
+                else:
+                    return again
+            raise AssertionError("never got through")
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(add, [f"s{number}" for number in range(18)]))
+        found = world.definitions.get(world.caller, draft.id)
+        assert found.draft_revision == 19
+        assert {step["ref"] for step in found.document["steps"]} >= {f"s{number}" for number in range(18)}
     finally:
         database.close()

@@ -1,11 +1,13 @@
 """Starts MiniStack with what it takes differently from AWS put right. Runs in the emulator's own virtual environment.
 
-It looks at schedules every 10 s, asks for a permission per batch operation of SQS that IAM does not know, and compares a
-mapping's concurrency as text when it comes from a parameter of the template.
+It looks at schedules every 10 s, takes every schedule to be of the default group when it checks a permission, asks for
+permissions of SQS's batch operations that IAM does not know, and compares a mapping's concurrency as text when it comes
+from a parameter of the template.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ministack.core import iam_actions  # type: ignore[import-not-found]
@@ -17,12 +19,21 @@ BATCHES = {
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
 }
 ask = iam_actions.extract_iam_action
+name = iam_actions.extract_resource_arn
 limit = lambda_svc._sqs_esm_concurrency
 
 
 def action(*request: Any, **more: Any) -> str | None:
     asked = ask(*request, **more)
     return BATCHES.get(asked, asked)
+
+
+def resource(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any, **more: Any) -> Any:
+    found = name(service, method, path, headers, body, *rest, **more)
+    if service == "scheduler" and isinstance(found, str) and body:
+        group = json.loads(body).get("GroupName", "default")
+        return found.replace(":schedule/default/", f":schedule/{group}/")
+    return found
 
 
 def concurrency(mapping: dict[str, Any], *rest: Any) -> Any:
@@ -33,6 +44,7 @@ def concurrency(mapping: dict[str, Any], *rest: Any) -> Any:
 
 
 iam_actions.extract_iam_action = action
+iam_actions.extract_resource_arn = resource
 lambda_svc._sqs_esm_concurrency = concurrency
 scheduler._SCHEDULE_TICK_INTERVAL = 1
 eventbridge._SCHEDULER_TICK_INTERVAL = 1

@@ -45,6 +45,8 @@ class Stack:
         )
         answer = self.aws.client("cloudformation").describe_stacks(StackName=NAME)
         self.outputs = {one["OutputKey"]: one["OutputValue"] for one in answer["Stacks"][0]["Outputs"]}
+        # The bucket takes encrypted connections only, and the emulator has none.
+        self.aws.client("s3").delete_bucket_policy(Bucket=self.outputs["BucketName"])
         self.keys = self._bootstrap()
 
     def _actions_layer(self) -> str:

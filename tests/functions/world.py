@@ -76,11 +76,12 @@ class AwsWorld:
 
     def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """A request through the authorizer and the API: status and parsed body."""
+        path, _, query = path.partition("?")
         event: dict[str, Any] = {
             "version": "2.0",
             "routeKey": "ANY /{proxy+}",
             "rawPath": path,
-            "rawQueryString": "",
+            "rawQueryString": query,
             "headers": {"authorization": f"Bearer {self.key}", "x-tenant-id": self.tenant},
             "requestContext": {"http": {"method": method, "path": path}, "stage": "$default", "requestId": "gw-1"},
             "body": "" if body is None else json.dumps(body),

@@ -1,0 +1,142 @@
+"""What the roles in template.yaml allow, and what the functions really ask AWS for, both as (action, resource) pairs.
+
+A resource is named as the template names it: `Table`, `Table/index/by-i1`, `Payloads/payloads/*`, `IntentsQueue`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import yaml
+from botocore.client import BaseClient
+
+from ductor.bootstrap_aws import Handler
+
+Pair = tuple[str, str]
+
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+QUEUES = {
+    "intents.fifo": "IntentsQueue",
+    "dead-intents.fifo": "IntentsDeadLetters",
+    "steps": "StepsQueue",
+    "dead-steps": "StepsDeadLetters",
+    "timers": "TimersQueue",
+}
+LOGGING = {("logs:CreateLogStream", "Logs"), ("logs:PutLogEvents", "Logs")}
+TRACING = {("xray:PutTraceSegments", "*"), ("xray:PutTelemetryRecords", "*")}
+OF_EVERY_FUNCTION = LOGGING | TRACING
+"""What Lambda itself does in the function's name."""
+
+RECEIVING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What Lambda asks for to feed a function from a queue."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with CloudFormation's functions."""
+
+
+def _function(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        return {suffix: loader.construct_scalar(node)}
+    if isinstance(node, yaml.SequenceNode):
+        return {suffix: loader.construct_sequence(node, deep=True)}
+    return {suffix: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _function)
+
+
+def template() -> dict[str, Any]:
+    """The template, functions as {name: argument}."""
+    loaded: dict[str, Any] = yaml.load(TEMPLATE.read_text(), _Loader)  # noqa: S506 - a SafeLoader
+    return loaded
+
+
+def allowed(function: str) -> set[Pair]:
+    """The pairs that the role of a function allows."""
+    role = template()["Resources"][f"{function}Role"]["Properties"]
+    pairs: set[Pair] = set()
+    for policy in role["Policies"]:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            assert statement["Effect"] == "Allow"
+            for action in _listed(statement["Action"]):
+                assert "*" not in action
+                pairs |= {(action, _resource(one, function)) for one in _listed(statement["Resource"])}
+    return pairs
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _resource(value: Any, function: str) -> str:
+    if value == "*":
+        return "*"
+    if "GetAtt" in value:
+        return str(value["GetAtt"]).removesuffix(".Arn").removeprefix(function if "Logs" in value["GetAtt"] else "")
+    text = str(value["Sub"])
+    if text.startswith("arn:"):
+        return text.replace("AWS::", "").split(":", 5)[5]
+    return re.sub(r"\$\{(\w+)\.Arn\}", r"\1", text)
+
+
+class Asked:
+    """Collects what each function asks for; `wrap` names the function while its handler runs."""
+
+    def __init__(self) -> None:
+        self.pairs: dict[str, set[Pair]] = {}
+        self._now: str | None = None
+
+    def wrap(self, function: str, handler: Handler) -> Handler:
+        self.pairs.setdefault(function, set())
+
+        def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
+            self._now = function
+            try:
+                return handler(event, context)
+            finally:
+                self._now = None
+
+        return handle
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        call = BaseClient._make_api_call
+
+        def watched(client: Any, operation: str, arguments: Any) -> Any:
+            if self._now is not None:
+                self.pairs[self._now] |= set(_pairs(operation, arguments))
+            return call(client, operation, arguments)
+
+        with mock.patch.object(BaseClient, "_make_api_call", watched):
+            yield
+
+
+def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
+    """The permissions that IAM asks for, for one request."""
+    if operation == "TransactWriteItems":
+        parts = {"Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+        yield from ((f"dynamodb:{parts[kind]}", "Table") for item in arguments["TransactItems"] for kind in item)
+    elif operation in ("GetItem", "BatchGetItem", "PutItem", "DeleteItem", "Query"):
+        index = arguments.get("IndexName")
+        yield (f"dynamodb:{operation}", f"Table/index/{index}" if index else "Table")
+    elif operation in ("PutObject", "GetObject"):
+        assert arguments["Key"].startswith("payloads/")
+        yield (f"s3:{operation}", "Payloads/payloads/*")
+        if operation == "GetObject":
+            yield ("s3:ListBucket", "Payloads")  # else an absent object is AccessDenied
+    elif "QueueUrl" in arguments:
+        queue = QUEUES[arguments["QueueUrl"].rsplit("/", 1)[1]]
+        yield (f"sqs:{operation.removesuffix('Batch')}", queue)
+    elif operation == "CreateSchedule":
+        yield ("scheduler:CreateSchedule", "schedule/${Schedules}/*")
+        yield ("iam:PassRole", "SchedulesRole")
+    elif operation in ("PutParameter", "GetParameter", "DeleteParameter"):
+        yield (f"ssm:{operation}", "parameter/ductor/${Table}/*")
+    else:
+        raise AssertionError(f"nobody says which permission {operation} takes")

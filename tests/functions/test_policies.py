@@ -1,0 +1,177 @@
+"""Every function may do exactly what it does: a missing permission is a failure here, and a superfluous one too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import yaml
+from tests.contract.moto_backend import CLIENTS
+from tests.functions.definitions import HELLO, chain
+from tests.functions.policy import OF_EVERY_FUNCTION, RECEIVING, Asked, Pair, allowed, template
+from tests.functions.world import SECOND, AwsWorld
+
+from ductor.app.commit import Committer
+from ductor.app.keys import Keys
+from ductor.app.tenants import Tenants
+from ductor.app.worker import Worker
+from ductor.ports import UnavailableError
+from ductor.testing.memory import SeededIds
+
+SOURCES = {"Coordinator": "IntentsQueue", "Step": "StepsQueue", "Timer": "TimersQueue"}
+FUNCTIONS = ("Api", "Authorizer", "Coordinator", "Step", "Timer", "Sweeper")
+EXAMPLE = Path(__file__).parents[2] / "events" / "payment_and_shipment.yaml"
+ORDER = {"order": "o-1", "amount": 100}
+
+
+@pytest.fixture(scope="module")
+def asked() -> dict[str, set[Pair]]:
+    """What the functions asked for while runs went every way that takes a permission of its own."""
+    world, seen = AwsWorld(), Asked()
+    try:
+        for function in FUNCTIONS:
+            setattr(world, function.lower(), seen.wrap(function, getattr(world, function.lower())))
+        with seen.watching():
+            _everything(world)
+    finally:
+        world.close()
+    for function, queue in SOURCES.items():
+        seen.pairs[function] |= {(action, queue) for action in RECEIVING}
+    return seen.pairs
+
+
+def _everything(world: AwsWorld) -> None:
+    _ordinary(world)
+    _large(world)
+    _small(world)
+    _failures(world)
+    _waits(world)
+    _odd(world)
+    _administration(world)
+
+
+def _ordinary(world: AwsWorld) -> None:
+    run_id = world.trigger(world.publish(HELLO), idempotency_key="once")
+    world.pump()
+    for path in ("", "?status=completed", "?active_only=true", f"/{run_id}", f"/{run_id}/steps", f"/{run_id}/events"):
+        world.ok("GET", f"/api/workflows/runs{path}")
+    world.ok("GET", "/api/workflow-definitions")
+    world.control(world.trigger(world.publish(chain(3))), "cancel", "stop")
+    world.pump()
+
+
+def _large(world: AwsWorld) -> None:
+    document = chain(2, "large")
+    document["steps"][0]["args"] = {"said": "${{ TRIGGER.payload.text }}"}
+    document["steps"][1]["args"] = {"said": "${{ STEPS.s0.output.said }}"}
+    run_id = world.trigger(world.publish(document), input={"text": "x" * 100_000})
+    world.pump()
+    assert world.status(run_id) == "completed"
+    world.ok("GET", f"/api/v2/workflow-runs/{run_id}/nodes/s0/output")
+
+
+def _waits(world: AwsWorld) -> None:
+    pause: dict[str, Any] = {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": "40m"}}
+    document = {"environment": "default", "family_slug": "long", "title": "Long", "steps": [pause], "edges": []}
+    run_id = world.trigger(world.publish(document))
+    world.pump()
+    at = world.clock.now_ms()
+    for minutes in (30, 10):  # a wake-up that is still far away, and one that is near
+        body = f'{{"run_id":"{run_id}","at":{at + minutes * 60 * SECOND}}}'
+        record = {"messageId": "m", "receiptHandle": "r", "body": body, "attributes": _attributes()}
+        assert world.timer({"Records": [record]}, None) == {"batchItemFailures": []}
+    _events(world)
+    world.clock.advance(60 * 60 * SECOND)
+    world.sweeper({}, None)
+    world.pump()
+    assert world.status(run_id) == "completed"
+
+
+def _events(world: AwsWorld) -> None:
+    run_id = world.trigger(world.publish(yaml.safe_load(EXAMPLE.read_text())["definition"]), input=ORDER)
+    world.pump()
+    for name, payload in (("order.paid", {"amount": 99}), ("order.paid", {"amount": 100}), ("nobody.waits", None)):
+        event = {"event_name": name, "correlation_key": "o-1", "event_id": f"{name}{payload}", "payload": payload}
+        world.ok("POST", "/api/v2/workflow-events:publish", event)
+        world.pump()
+    world.control(run_id, "cancel", "enough")
+    requirements = [{"name": "late", "event_name": "nobody.waits"}, {"name": "never", "event_name": "never"}]
+    args = {"correlation_key": "o-1", "requirements": requirements, "lookback_ms": 60_000}
+    step = {"ref": "set", "type": "STEP_TYPE_EVENT_SET", "args": args}
+    document = {"environment": "default", "family_slug": "set", "title": "Set", "steps": [step], "edges": []}
+    world.trigger(world.publish(document))
+    world.pump()
+
+
+def _small(world: AwsWorld) -> None:
+    """A payload that is too large for a message and too small for the bucket, handed to a child."""
+    document = chain(2, "child")
+    document["steps"][1]["args"] = {"said": "${{ TRIGGER.payload.text }}"}
+    world.publish(document)
+    step: dict[str, Any] = {"ref": "child", "type": "STEP_TYPE_SUBWORKFLOW"}
+    step |= {"args": {"family_slug": "child", "input": {"text": "${{ TRIGGER.payload.text }}"}}}
+    parent = {"environment": "default", "family_slug": "parent", "title": "Parent", "steps": [step], "edges": []}
+    run_id = world.trigger(world.publish(parent), input={"text": "x" * 4_000})
+    world.pump()
+    assert world.status(run_id) == "completed"
+
+
+def _failures(world: AwsWorld) -> None:
+    """Batches that fail come again soon: their visibility is changed."""
+    run_id = world.trigger(world.publish(chain(1, "again")))
+    for owner, method, queue in ((Committer, "commit", "intents.fifo"), (Worker, "claim", "steps")):
+        batch = world.receive(queue)
+        assert batch is not None
+        handler = world.coordinator if queue == "intents.fifo" else world.step
+        with mock.patch.object(owner, method, side_effect=UnavailableError("away")):
+            assert world.deliver(queue, handler, batch)
+        world.clock.advance(61 * SECOND)
+        world.pump("intents.fifo")
+    world.pump()
+    assert world.status(run_id) == "completed"
+
+
+def _odd(world: AwsWorld) -> None:
+    """Messages that are none: they end in the dead letters."""
+    run_id = world.trigger(world.publish(chain(1, "odd")))
+    world.send_intent("not an intent", run_id, "odd")
+    CLIENTS("sqs").send_message(QueueUrl=world.environment["DUCTOR_STEPS_URL"], MessageBody="not a task")
+    world.pump()
+
+
+def _administration(world: AwsWorld) -> None:
+    first = Tenants(world.emulator.table, world.clock, SeededIds(97, world.clock)).first_start(
+        Keys(world.emulator.table, world.clock, SeededIds(96, world.clock)), reissue=True
+    )
+    assert first.admin_key is not None
+    ordinary, world.key = world.key, first.admin_key.plaintext
+    settings = {"base_url": "http://127.0.0.1:1"}
+    connection = {"slug": "main", "type": "stripe", "settings": settings, "secrets": {"api_key": "sk_test"}}
+    made = world.ok("POST", "/api/connections", connection)
+    world.ok("POST", "/api/connections/main:test")
+    world.key = ordinary
+    step: dict[str, Any] = {"ref": "bill", "type": "STEP_TYPE_ACTION", "action": "stripe.invoices.create"}
+    step |= {"connection_ref": "main", "args": {"customer_id": "c", "amount": 1, "currency": "eur"}}
+    document = {"environment": "default", "family_slug": "bill", "title": "Bill", "steps": [step], "edges": []}
+    world.trigger(world.publish(document))
+    world.pump()
+    world.key = first.admin_key.plaintext
+    world.ok("DELETE", f"/api/connections/{made['id']}")
+
+
+def _attributes() -> dict[str, str]:
+    return {"ApproximateReceiveCount": "1", "SentTimestamp": "0", "MessageGroupId": ""}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_function_may_do_what_it_does_and_nothing_else(asked: dict[str, set[Pair]], function: str) -> None:
+    may, does = allowed(function), asked[function] | OF_EVERY_FUNCTION
+    assert {"missing": sorted(does - may), "superfluous": sorted(may - does)} == {"missing": [], "superfluous": []}
+
+
+def test_every_function_of_the_loop_may_recur() -> None:
+    resources = template()["Resources"]
+    for function in SOURCES:
+        assert resources[f"{function}Function"]["Properties"]["RecursiveLoop"] == "Allow"

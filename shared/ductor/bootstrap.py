@@ -182,7 +182,9 @@ class LocalApp:
         self.decisions = Decisions(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )
-        self.operations = Operations(table=table, library=library, intents=intents, clock=clock, ids=ids)
+        self.operations = Operations(
+            table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
+        )
         self.runs = Runs(table=table, payloads=payloads, library=library, tenants=self.tenants)
         waiters, event_rows = Waiters(table, payloads), EventRows(table, clock)
         self.events = Events(

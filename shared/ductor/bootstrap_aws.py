@@ -294,7 +294,13 @@ def api(made: Parts | None = None) -> Handler:
         ),
         trees=RunTrees(of.table),
         operations=Operations(
-            table=of.table, library=of.library, intents=of.intents, clock=of.clock, ids=of.ids
+            table=of.table,
+            payloads=of.payloads,
+            library=of.library,
+            intents=of.intents,
+            unit=of.unit,
+            clock=of.clock,
+            ids=of.ids,
         ),
         signals=Signals(
             table=of.table,

@@ -15,6 +15,7 @@ from ductor.api.routes.keys import KeyRoutes
 from ductor.api.routes.lineage import LineageRoutes
 from ductor.api.routes.node_controls import NodeRoutes
 from ductor.api.routes.open_pages import open_routes
+from ductor.api.routes.resets import ResetRoutes
 from ductor.api.routes.run_reads import RunReadRoutes
 from ductor.api.routes.runs import RunRoutes
 from ductor.api.routes.tenants import TenantRoutes
@@ -38,6 +39,7 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *DecisionRoutes(deps.decisions, deps.signals).routes(),
         *LineageRoutes(deps.continuations, deps.trees).routes(),
         *NodeRoutes(deps.operations.nodes).routes(),
+        *ResetRoutes(deps.operations.resets).routes(),
         *EventRoutes(deps.events).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
         *KeyRoutes(deps.keys, deps.admin).routes(),

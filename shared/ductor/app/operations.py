@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from ductor.app.library import Library
 from ductor.app.node_controls import NodeControls
-from ductor.ports import Clock, Ids, Queue, Table
+from ductor.app.payloads import PayloadStore
+from ductor.app.reset import Resets
+from ductor.ports import Clock, Ids, Queue, Table, Unit
 
 
 class Operations:
-    """`nodes` controls single nodes. Safe to use from several threads."""
+    """`nodes` controls single nodes, `resets` forks runs. Safe to use from several threads."""
 
-    def __init__(self, *, table: Table, library: Library, intents: Queue, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        *,
+        table: Table,
+        payloads: PayloadStore,
+        library: Library,
+        intents: Queue,
+        unit: Unit,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
         self.nodes = NodeControls(table=table, library=library, intents=intents, clock=clock, ids=ids)
+        self.resets = Resets(
+            table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
+        )

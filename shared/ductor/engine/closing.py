@@ -118,6 +118,8 @@ def _compensation(ctx: TickContext, status: RunStatus) -> tuple[Target, ...]:
     if not declared:
         return ()
     nodes = [ctx.graph.by_ref[ref] for ref in declared]
+    fork = ctx.state.fork  # an effect belongs to the run that executed it
+    nodes = [node for node in nodes if fork is None or not fork.foreign(node.ref)]
     places = [place for node in nodes for place in places_of(ctx.graph, ctx.state, node) if place.entry]
     undo = _inverses(ctx, declared, places, _UNDO[status]) if status in _UNDO else ()
     return (*undo, *_finals(ctx, declared, places))

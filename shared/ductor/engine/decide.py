@@ -21,7 +21,7 @@ from ductor.engine.lineage import (
     refusal_by_lineage,
 )
 from ductor.engine.node_controls import NODE_CONTROLS, control_node, hold, refuses_node_control
-from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
+from ductor.engine.outcome import PARKED, cancel_nodes, complete, ending, fail
 from ductor.engine.scopes import Place, item_path, scatter_of
 from ductor.engine.signals import keep_signal, refuses_signal
 from ductor.expressions import Budget, ExpressionError
@@ -62,7 +62,10 @@ def decide_ready(ctx: TickContext, place: Place) -> Iterable[Transition]:
     except ExpressionError as fault:
         yield from fail(own, StepError(fault.code, fault.message, retryable=False))
         return
-    if wanted:
+    preserved = ctx.state.fork.preserved.get(own.id) if ctx.state.fork else None
+    if wanted and preserved is not None:
+        yield from complete(own, preserved.output, frozenset(preserved.edges))
+    elif wanted:
         yield from node.behaviour.start(own)
     else:
         yield tr.NodeSkipped(own.id)

@@ -12,7 +12,7 @@ from ductor.engine.keeping import entry_of, mark, move, place_of, push, unready
 from ductor.model import transition as tr
 from ductor.model.enums import NodeStatus
 from ductor.model.payload import NULL
-from ductor.model.run import RunState, Tuning
+from ductor.model.run import Fork, RunState, Tuning
 
 
 def _node_held(graph: Graph, state: RunState, t: tr.NodeHeld, _at: int) -> None:
@@ -75,7 +75,12 @@ def _node_tuned(graph: Graph, state: RunState, t: tr.NodeTuned, _at: int) -> Non
         mark(state, place, node)
 
 
+def _run_forked(_graph: Graph, state: RunState, t: tr.RunForked, _at: int) -> None:
+    state.fork = Fork(t.kept, t.overrides, t.preserved)
+
+
 EVOLVE_CONTROLS: Final[dict[type, Callable[[Graph, RunState, Any, int], None]]] = {
+    tr.RunForked: _run_forked,
     tr.NodeHeld: _node_held,
     tr.NodeRested: _node_rested,
     tr.NodeReleased: _node_released,

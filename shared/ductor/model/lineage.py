@@ -38,6 +38,11 @@ def successor_run_id(run_id: str, request_id: str) -> str:
     return derived_run_id("successor", run_id, request_id)
 
 
+def fork_run_id(run_id: str, request_id: str) -> str:
+    """The run that a reset request forks from a run."""
+    return derived_run_id("fork", run_id, request_id)
+
+
 def linked_run_id(run_id: str, kind: str, seq: int) -> str:
     """The compensation or hook run that transition `seq` of a run planned."""
     return derived_run_id("linked", run_id, kind, seq)

@@ -14,7 +14,7 @@ from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.lineage import Linked, Successor, read_child_key
 from ductor.model.payload import NULL, Payload
-from ductor.model.transition import Transition
+from ductor.model.transition import Kept, Transition
 
 SCHEMA: Final = 1
 """Layout number of the header; an engine reads its own and the one before."""
@@ -207,6 +207,18 @@ class Tuning(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout_ms: int | None = None
 
 
+class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a fork has of its source: see `RunForked`."""
+
+    kept: tuple[str, ...] = ()
+    overrides: dict[str, Payload] = {}
+    preserved: dict[str, Kept] = {}
+
+    def foreign(self, node: str) -> bool:
+        """Whether the node's result, and so its effect, is the source's."""
+        return node in self.kept or node in self.preserved
+
+
 class LastTick(msgspec.Struct, omit_defaults=True):
     """What the last commit did, kept so that a crash right after it loses neither commands nor history.
 
@@ -307,6 +319,7 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     late: dict[str, Payload] = {}
     successor: Successor | None = None
     tuned: dict[str, Tuning] = {}
+    fork: Fork | None = None
     last: LastTick = msgspec.field(default_factory=LastTick)
 
     @property

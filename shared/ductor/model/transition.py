@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ductor.model.definition import Retry
-from ductor.model.enums import NodeStatus, RunStatus
+from ductor.model.enums import EdgeType, NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.payload import NULL, Payload
@@ -15,10 +15,31 @@ class _Transition(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="t"
     """Base of all transitions."""
 
 
+class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The result of a step of another run, and the types of the edges that it took there."""
+
+    output: Payload
+    edges: tuple[EdgeType, ...] = ()
+
+
 class RunStarted(_Transition, frozen=True, tag="run_started"):
     """The first tick. `deadline` is when the run times out, 0 = never."""
 
     deadline: int = 0
+
+
+class RunForked(_Transition, frozen=True, tag="run_forked"):
+    """The run goes on where `source` was after its transition `seq`; the results of `kept` are the source's.
+
+    `overrides` are inputs that steps get instead of rendering them, `preserved` results that they have when their turn
+    comes, without running.
+    """
+
+    source: str
+    seq: int
+    kept: tuple[str, ...] = ()
+    overrides: dict[str, Payload] = {}
+    preserved: dict[str, Kept] = {}
 
 
 class RunPaused(_Transition, frozen=True, tag="run_paused"):
@@ -356,6 +377,7 @@ class DutyDone(_Transition, frozen=True, tag="duty_done"):
 
 Transition = (
     RunStarted
+    | RunForked
     | RunPaused
     | RunResumed
     | RunRedriven

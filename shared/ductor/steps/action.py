@@ -87,12 +87,14 @@ class ActionBehaviour(Plain):
 
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
         plan: ActionPlan = ctx.args
+        fork = ctx.tick.state.fork
+        given = fork.overrides.get(ctx.id) if fork else None
         try:
-            value = ctx.render(plan.args)
+            value = ctx.render(plan.args) if given is None else None
             connection = rendered_connection(ctx, plan.connection)
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
-        return (_schedule(ctx, ctx.tick.keep(value), connection),)
+        return (_schedule(ctx, ctx.tick.keep(value) if given is None else given, connection),)
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
         """The backoff is over: the next attempt gets the very input and connection of the first."""

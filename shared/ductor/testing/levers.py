@@ -9,6 +9,9 @@ from ductor.testing.world import World
 
 _LEVERS: Final = ("pause", "pause", "pause", "resume", "resume", "reset", "reset", "updateRetryPolicy", "updateTimeout")
 
+MAX_FORKS: Final = 4
+"""Forks of one world; each is one more run to bring to its end."""
+
 
 class Levers:
     """Node controls at random, repeats of the last one among them."""
@@ -16,6 +19,7 @@ class Levers:
     def __init__(self, world: World) -> None:
         self._world = world
         self._requests = 0
+        self._forks = 0
         self._last: tuple[str, str, str, str] | None = None
 
     def pull(self) -> None:
@@ -34,6 +38,20 @@ class Levers:
         self._world.ledger.say(f"        {' '.join(self._last)}")
         run_id, node, operation, request_id = self._last
         self._world.control_node(run_id, node, operation, request_id)
+
+    def fork(self) -> None:
+        """Fork a run at a point of its history, sometimes with another input or a result taken over."""
+        rng, runs = self._world.rng, self._world.run_ids()
+        if not runs or self._forks >= MAX_FORKS:
+            return
+        run_id = rng.choice(runs)
+        if self._world.damaged(run_id):
+            return
+        self._forks += 1
+        state, refs = self._world.state(run_id), list(self._world.graph(run_id).by_ref)
+        preserve = (rng.choice(refs),) if rng.random() < 0.3 else ()
+        inputs = {rng.choice(refs): {"v": "given"}} if rng.random() < 0.3 else {}
+        self._world.reset(run_id, rng.randint(0, state.seq), f"fork{rng.randint(0, 2)}", preserve, **inputs)
 
     def release(self) -> None:
         """Let everything go on that was held."""

@@ -84,7 +84,8 @@ def _inverses(world: World, state: RunState) -> list[str]:
         return []
     graph = world.graph(state.run_id)
     ended: list[tuple[int, str, Compensation]] = []
-    for node in graph.nodes:
+    own = [node for node in graph.nodes if state.fork is None or not state.fork.foreign(node.ref)]
+    for node in own:
         for place in places_of(graph, state, node):
             entry = place.entry
             took = entry is not None and (place.id in state.late or _took_effect(entry, node.step.type))

@@ -54,6 +54,9 @@ _STARTS: Final = (tr.NodeScheduled, tr.NodeParked, tr.NodeSkipped)
 _PARKED: Final = (_S.WAITING, _S.RETRYING, _S.PAUSED)
 _LIVE: Final = frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.RUNNING, _S.PAUSED})
 
+LOOK_AT_LEAST_MS: Final = 86_400_000
+"""The longest time between two looks after something that may have been lost."""
+
 
 class Oracle:
     """One run. `faults` are sentences about what was wrong."""
@@ -104,6 +107,8 @@ class Oracle:
         closing = state.status is RunStatus.TERMINATED and closes
         if state.status.terminal and not closing and not isinstance(transition, _AFTERWARDS):
             yield f"the run has ended as {state.status.value}"
+        if isinstance(transition, tr.RunForked) and state.seq:
+            yield "a fork begins with its source"
         if isinstance(transition, tr.RunStarted) and state.started_at:
             yield "the run had started"
         if isinstance(transition, tr.OperatorAudited) and transition.request_id:
@@ -257,6 +262,8 @@ def _unwatched(state: RunState, unwatched: frozenset[str]) -> Iterator[str]:
     for ref, entry in state.root.nodes.items():
         if entry.status is _S.SCHEDULED and not entry.check_at:
             yield f"nobody looks after the attempt of {ref}"
+        if entry.check_at > state.updated_at + LOOK_AT_LEAST_MS:
+            yield f"the next look after {ref} is more than a day away"
         watched = entry.deadline or entry.check_at or ref in unwatched
         if entry.status in (_S.RETRYING, _S.WAITING) and not watched:
             yield f"{ref} is {entry.status.value} and nobody will look"

@@ -210,7 +210,8 @@ class Schedule:
         self._guarded("operator", lambda: self.world.control(run_id, operation, request_id), self._nothing)
 
     def _lever(self) -> None:
-        self._guarded("operator", self.levers.pull, self._nothing)
+        act = self.levers.fork if self._rng.random() < 0.2 else self.levers.pull
+        self._guarded("operator", act, self._nothing)
 
     def _reach_in(self) -> None:
         self._guarded("outside", self.outside.act, self._nothing)

@@ -32,6 +32,7 @@ from ductor.app.node_controls import NodeRequest
 from ductor.app.operations import Operations
 from ductor.app.pages import SCOPE_PREFIX
 from ductor.app.payloads import PayloadStore
+from ductor.app.reset import ResetRequest
 from ductor.app.signals import Signals
 from ductor.app.stalls import Stalls
 from ductor.app.sweeper import Sweeper
@@ -146,7 +147,13 @@ class World:
             ids=self.ids,
         )
         self.operations = Operations(
-            table=self._table, library=Library(self.table), intents=self._intents, clock=self.clock, ids=self.ids
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            library=Library(self.table),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
         )
         self.decisions = Decisions(
             table=self._table,
@@ -281,6 +288,15 @@ class World:
         """Ask for a control; what the API accepts is remembered."""
         self.controls.send(self.caller, run_id, operation, request_id, reason="simulated")
         self.ledger.accepted(run_id, request_id, operation)
+
+    def reset(self, run_id: str, seq: int, request_id: str, preserve: tuple[str, ...] = (), **inputs: JSON) -> str:
+        """Fork a run: the fork's id."""
+        request = ResetRequest(
+            request_id=request_id, transition_seq=seq, input_overrides=inputs, preserve_outputs=preserve
+        )
+        fork_id = self.operations.resets.reset(self.caller, run_id, request)
+        self.ledger.accepted(run_id, request_id, "reset")
+        return fork_id
 
     def control_node(self, run_id: str, node: str, operation: str, request_id: str) -> None:
         """Ask for a control of one step; what the API accepts is remembered."""

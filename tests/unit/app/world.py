@@ -147,7 +147,13 @@ class World:
         )
         self.trees = RunTrees(self.table)
         self.operations = Operations(
-            table=self.table, library=self.library, intents=self.intents, clock=self.clock, ids=self.ids
+            table=self.table,
+            payloads=self.payloads,
+            library=self.library,
+            intents=self.intents,
+            unit=unit or NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
         )
         self.decisions = Decisions(
             table=self.table,

@@ -1,0 +1,260 @@
+"""Reset: forks a run at a point of its history. The source is read and not changed, but for the request's outcome.
+
+A fork owns copies of all that it keeps. Its header is published last, in one write with the outcome of the request, so
+that a crash before leaves nothing to see, and a repeat after finds the fork.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ductor.app.access import Caller, Scope, require
+from ductor.app.admission import check_size
+from ductor.app.control import check_texts, look_up, operation_hash
+from ductor.app.dispatch import intent_message, send_all
+from ductor.app.headers import HEAD, header_item, read_header, run_pk, tenant_of
+from ductor.app.history import read_history
+from ductor.app.library import Library
+from ductor.app.payloads import PayloadStore
+from ductor.app.refusals import invalid, precondition, run_not_found
+from ductor.app.requests import outcome_put
+from ductor.app.trigger import START_WAKE_MS
+from ductor.engine import forking
+from ductor.engine.forking import ForkPlan, Target
+from ductor.engine.graph import Graph, compile_graph
+from ductor.model import transition as tr
+from ductor.model.intent import Intent, IntentKind
+from ductor.model.json import JSON
+from ductor.model.lineage import COMPENSATION, WORKFLOW, fork_run_id
+from ductor.model.payload import Inline, Payload
+from ductor.model.run import MAX_HEADER_BYTES, Origin, RunState
+from ductor.model.transition import Kept
+from ductor.ports import Clock, Expect, Ids, Item, Put, Queue, Table, Unit
+from ductor.steps.behaviours import BEHAVIOURS
+
+OPERATION: Final = "reset"
+MAX_TARGETS: Final = 2_000
+"""Points to fork from that are told; of a longer history the newest."""
+
+
+class ResetRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Where to fork, what to run with another input, and which later results to take over."""
+
+    request_id: str
+    transition_seq: int
+    reason: str = ""
+    input_overrides: dict[str, JSON] = {}
+    preserve_outputs: tuple[str, ...] = ()
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What a reset would do: results that are kept, results of later steps that are adopted, steps that run again."""
+
+    kept: tuple[str, ...]
+    adopted: tuple[str, ...]
+    rerun: tuple[str, ...]
+
+
+class _Drawn(msgspec.Struct, frozen=True):
+    """A fork that may be made."""
+
+    state: RunState
+    graph: Graph
+    plan: ForkPlan
+
+
+class Resets:
+    """Forks runs, says where that is possible, and what it would do. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        payloads: PayloadStore,
+        library: Library,
+        intents: Queue,
+        unit: Unit,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._table = table
+        self._payloads = payloads
+        self._library = library
+        self._intents = intents
+        self._unit = unit
+        self._clock = clock
+        self._ids = ids
+
+    def targets(self, caller: Caller, run_id: str) -> tuple[Target, ...]:
+        """Points of the run's history that a fork may start from, each with the reason to."""
+        require(caller, Scope.WORKFLOW_READ)
+        state = self._read(caller, run_id)
+        found = list(forking.targets(state.origin, self._history(state)))
+        return tuple(found[:1] + found[1:][-MAX_TARGETS:])
+
+    def preview(self, caller: Caller, run_id: str, request: ResetRequest) -> Preview:
+        """What `reset` would do, with the same refusals, without doing it. `request_id` is not looked at."""
+        require(caller, Scope.WORKFLOW_READ)
+        drawn = self._draw(self._read(caller, run_id), request)
+        kept, adopted = tuple(end.node for end in drawn.plan.kept), tuple(drawn.plan.adopted)
+        return Preview(kept, adopted, tuple(n.ref for n in drawn.graph.nodes if n.ref not in drawn.plan.nodes))
+
+    def reset(self, caller: Caller, run_id: str, request: ResetRequest) -> str:
+        """The id of the fork, which exists when this returns. It derives from run and request: a repeat gives the same.
+
+        Refuses with INVALID_ARGUMENT a point that the history does not have and steps that it does not know, with
+        FAILED_PRECONDITION `COMPENSATED` to keep what is being undone, `NOT_COMPLETED`, `STEP_TYPE_WRONG`,
+        `NOT_RESETTABLE`, `REQUEST_ID_REUSED`.
+        """
+        require(caller, Scope.RUN_WRITE)
+        check_texts(request.request_id, request.reason)
+        same = msgspec.structs.replace(request, reason="", request_id="")
+        digest = operation_hash(OPERATION, "", msgspec.to_builtins(same))
+        header, answered = look_up(self._table, caller, run_id, request.request_id, digest)
+        fork_id = fork_run_id(run_id, request.request_id)
+        if answered:
+            return fork_id
+        drawn = self._draw(_readable(header), request)
+        with self._unit.batch():
+            state = self._first(caller, fork_id, drawn, request, digest)
+            self._publish(caller, state, run_id, request.request_id, digest)
+        return fork_id
+
+    def _publish(self, caller: Caller, state: RunState, source: str, request_id: str, digest: str) -> None:
+        audit = next(one for one in state.last.transitions if isinstance(one, tr.OperatorAudited))
+        header = header_item(state)
+        if len(header.body) > MAX_HEADER_BYTES:
+            raise precondition(
+                "STATE_TOO_LARGE", "what the fork keeps does not fit into a run; choose an earlier point"
+            )
+        lost = self._table.write((Put(header, Expect.ABSENT), outcome_put(source, audit, state.updated_at)))
+        if lost is not None:
+            # Another request was faster: the same one, or one that is refused here.
+            look_up(self._table, caller, source, request_id, digest)
+            return
+        nudge = Intent(f"{state.run_id}:fork", state.run_id, IntentKind.NUDGE, state.updated_at)
+        send_all(self._intents, [intent_message(nudge, self._ids)])
+
+    def _first(self, caller: Caller, fork_id: str, drawn: _Drawn, request: ResetRequest, digest: str) -> RunState:
+        """The fork's first state. Everything that it refers to is stored before."""
+        source, plan = drawn.state, drawn.plan
+        copies: dict[Payload, Payload] = {}
+
+        def copy(payload: Payload) -> Payload:
+            if isinstance(payload, Inline):
+                return payload
+            if payload not in copies:
+                copies[payload] = self._payloads.keep(fork_id, self._payloads.load(source.run_id, payload))
+            return copies[payload]
+
+        now = self._clock.now_ms()
+        forked = tr.RunForked(
+            source=source.run_id,
+            seq=request.transition_seq,
+            kept=tuple(end.node for end in plan.kept),
+            overrides={ref: self._payloads.keep(fork_id, value) for ref, value in request.input_overrides.items()},
+            preserved={ref: Kept(copy(kept.output), kept.edges) for ref, kept in plan.adopted.items()},
+        )
+        audit = tr.OperatorAudited(
+            intent_id=f"{fork_id}:fork",
+            operation=OPERATION,
+            outcome="applied",
+            actor=caller.key_id,
+            request_id=request.request_id,
+            request_hash=digest,
+            reason=request.reason,
+            target=f"{source.run_id}@{request.transition_seq}",
+        )
+        own = source.origin
+        origin = msgspec.structs.replace(
+            own,
+            run_id=fork_id,
+            created_at=now,
+            source_run_id=source.run_id,
+            root_run_id=fork_id,
+            parent_run_id="",
+            parent_node="",
+            parent_attempt=0,
+            parent_generation=0,
+            detached=False,
+            nesting_depth=0,
+            created_by=caller.key_id,
+            input=copy(own.input),
+            variables=copy(own.variables),
+            seed_context=copy(own.seed_context),
+        )
+        return forking.first_state(drawn.graph, origin, plan, forked, audit, START_WAKE_MS, copy)
+
+    def _draw(self, state: RunState, request: ResetRequest) -> _Drawn:
+        if state.origin.kind != WORKFLOW:
+            raise precondition("NOT_RESETTABLE", f"a {state.origin.kind} run is not forked", "run_id")
+        if not 0 <= request.transition_seq <= state.seq:
+            raise invalid("POINT_UNKNOWN", f"send a transition from 0 to {state.seq}", "transition_seq")
+        graph = self._graph(state.origin)
+        _check_overrides(graph, request.input_overrides)
+        _check_preserved(graph, state, request)
+        source = forking.read_source(graph, state.origin, self._history(state), request.transition_seq)
+        plan = forking.plan_fork(graph, source, request.input_overrides, request.preserve_outputs)
+        undone = sorted(self._undone(state) & set(plan.nodes))
+        if undone:
+            message = f"the effects of {', '.join(undone)} are being undone; choose a point before them"
+            raise precondition("COMPENSATED", message, "transition_seq")
+        return _Drawn(state, graph, plan)
+
+    def _undone(self, state: RunState) -> set[str]:
+        """The steps whose inverses have been planned."""
+        linked = state.linked.get(COMPENSATION)
+        if linked is None or not linked.undoes:
+            return set()
+        plan: list[dict[str, Any]] = self._payloads.load(state.run_id, linked.plan)
+        inverses = [target for target in plan if target["group"] != "finally"]
+        return {target["step"].partition("@")[0] for target in inverses}
+
+    def _history(self, state: RunState) -> Sequence[forking.Told]:
+        return [(entry.seq, entry.at, entry.transition) for entry in read_history(self._table, state)]
+
+    def _graph(self, origin: Origin) -> Graph:
+        return compile_graph(self._library.load(origin.tenant, origin.definition_id)[1], BEHAVIOURS)
+
+    def _read(self, caller: Caller, run_id: str) -> RunState:
+        item = self._table.get(run_pk(run_id), HEAD) if 0 < len(run_id) <= 64 and run_id.isascii() else None
+        if item is None or tenant_of(item) != caller.tenant:
+            raise run_not_found()
+        return _readable(item)
+
+
+def _readable(header: Item) -> RunState:
+    try:
+        return read_header(header)
+    except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+        raise precondition("RUN_UNREADABLE", "this release cannot read the run's state", "run_id") from fault
+
+
+def _check_overrides(graph: Graph, overrides: Mapping[str, JSON]) -> None:
+    for ref, value in overrides.items():
+        field = f"input_overrides.{ref}"
+        node = graph.by_ref.get(ref)
+        if node is None:
+            raise invalid("STEP_UNKNOWN", f"the run has no step {ref[:64]}", field)
+        if not forking.overridable(node):
+            raise precondition("STEP_TYPE_WRONG", "only action steps outside of a scatter have an input to give", field)
+        if not isinstance(value, dict):
+            raise invalid("FIELD_INVALID", "the args of an action are an object", field)
+        check_size(value, field)
+
+
+def _check_preserved(graph: Graph, state: RunState, request: ResetRequest) -> None:
+    for ref in request.preserve_outputs:
+        node = graph.by_ref.get(ref)
+        if node is None:
+            raise invalid("STEP_UNKNOWN", f"the run has no step {ref[:64]}", "preserve_outputs")
+        if ref in request.input_overrides:
+            raise invalid("FIELD_INVALID", f"{ref} cannot have both another input and its output", "preserve_outputs")
+        if not forking.preservable(node):
+            message = f"the result of {ref} means nothing without the steps that led to it"
+            raise precondition("STEP_TYPE_WRONG", message, "preserve_outputs")
+        if not forking.completed(state, ref):
+            raise precondition("NOT_COMPLETED", f"{ref} has no result in this run", "preserve_outputs")

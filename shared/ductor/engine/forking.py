@@ -1,0 +1,206 @@
+"""Forks: which results of a run still hold at a point of its history, and the first state of a run that goes on there.
+
+A result holds if everything that it was decided by holds. Of a scatter it holds only together with its gather's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from ductor.engine.evolve import evolve
+from ductor.engine.graph import Graph, GraphNode
+from ductor.engine.regions import ROOT
+from ductor.model import transition as tr
+from ductor.model.enums import EdgeType, NodeStatus, StepType
+from ductor.model.payload import Payload
+from ductor.model.run import LastTick, Origin, RunState
+from ductor.model.transition import Kept, Transition
+
+End = tr.NodeCompleted | tr.NodeFailed | tr.NodeSkipped | tr.NodeCancelled
+Told = tuple[int, int, Transition]
+"""A transition with its number and time (epoch ms)."""
+
+Copy = Callable[[Payload], Payload]
+"""A payload of the source as one that the fork owns."""
+
+
+class ForkPlan(msgspec.Struct, frozen=True):
+    """`kept` are the ends that hold, in order; `adopted` the results of later steps that are taken over."""
+
+    kept: tuple[End, ...]
+    adopted: dict[str, Kept]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The steps whose results come from the source."""
+        return (*(end.node for end in self.kept), *self.adopted)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A run as it was at transition `seq`, and the ends of its own steps in all of its history."""
+
+    at_point: RunState
+    ends: tuple[tuple[int, End], ...]
+
+
+def read_source(graph: Graph, origin: Origin, history: Iterable[Told], seq: int) -> Source:
+    """Fold the history up to transition `seq` (0 = nothing)."""
+    state = RunState(origin=origin, updated_at=origin.created_at)
+    ends: list[tuple[int, End]] = []
+    for number, at, transition in history:
+        if number <= seq:
+            evolve(graph, state, transition, at)
+        if isinstance(transition, End) and "@" not in transition.node:
+            ends.append((number, transition))
+    return Source(state, tuple(ends))
+
+
+def plan_fork(graph: Graph, source: Source, rerun: Collection[str], preserve: Collection[str]) -> ForkPlan:
+    """What holds when the steps in `rerun` are run again in any case."""
+    dropped = set(rerun)
+    while True:
+        kept = _kept(graph, source, dropped)
+        names = {end.node for end in kept}
+        torn = {
+            node.ref
+            for node in graph.nodes
+            if node.ref in names and node.gather != ROOT and graph.nodes[node.gather].ref not in names
+        }
+        if not torn:
+            break
+        dropped |= torn
+    return ForkPlan(kept, {ref: _adopted(graph, source, ref) for ref in preserve if ref not in names})
+
+
+def _kept(graph: Graph, source: Source, dropped: set[str]) -> tuple[End, ...]:
+    nodes = source.at_point.root.nodes
+    ended = {ref: entry.ended_seq for ref, entry in nodes.items() if entry.status.ended}
+    incoming = _incoming(graph)
+    kept: dict[str, End] = {}
+    for number, end in source.ends:
+        if ended.get(end.node) != number or end.node in dropped or not _final(end):
+            continue
+        decided_by = [ref for ref in incoming[end.node] if 0 < ended.get(ref, 0) < number]
+        if all(ref in kept for ref in decided_by) and _lost_rightly(graph, end, kept):
+            kept[end.node] = end
+    return tuple(kept.values())
+
+
+def _final(end: End) -> bool:
+    """Whether the run went on from this end, so that it is a result."""
+    if isinstance(end, tr.NodeFailed):
+        return end.handled
+    return not isinstance(end, tr.NodeCancelled) or end.final
+
+
+def _lost_rightly(graph: Graph, end: End, kept: Mapping[str, End]) -> bool:
+    """A loser stays one only while the join that it lost is kept."""
+    if not isinstance(end, tr.NodeCancelled):
+        return True
+    index = graph.by_ref[end.node].index
+    return any(any(index in steps for _, steps in node.branches) and node.ref in kept for node in graph.nodes)
+
+
+def _incoming(graph: Graph) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {node.ref: [] for node in graph.nodes}
+    for node in graph.nodes:
+        for edge in node.out:
+            found[graph.nodes[edge.target].ref].append(node.ref)
+    return found
+
+
+def _adopted(graph: Graph, source: Source, ref: str) -> Kept:
+    ends = [end for _, end in source.ends if end.node == ref and isinstance(end, tr.NodeCompleted)]
+    last = ends[-1]
+    types = {graph.by_ref[ref].out[index].type for index in last.taken} - {EdgeType.DEFAULT}
+    return Kept(last.output, tuple(sorted(types)) or (EdgeType.SUCCESS,))
+
+
+def preservable(node: GraphNode) -> bool:
+    """Whether a result of the step means anything without what led to it."""
+    return node.region == ROOT and node.gather == ROOT and node.scatter == ROOT and not node.needs
+
+
+def overridable(node: GraphNode) -> bool:
+    """Whether the step has an input that can be given."""
+    return node.region == ROOT and node.step.type is StepType.ACTION
+
+
+def first_state(
+    graph: Graph,
+    origin: Origin,
+    plan: ForkPlan,
+    forked: tr.RunForked,
+    audit: tr.OperatorAudited,
+    wake_after_ms: int,
+    copy: Copy,
+) -> RunState:
+    """The fork after its first commit: everything kept is in it, and all that follows is ready."""
+    at, limit = origin.created_at, graph.definition.run_timeout_ms
+    state = RunState(origin=origin, updated_at=at, version=FIRST_VERSION)
+    wake = at + (min(wake_after_ms, limit) if limit else wake_after_ms)
+    done = [
+        forked,
+        audit,
+        tr.RunStarted(at + limit if limit else 0),
+        *_copied(graph, plan.kept, copy),
+        tr.WakeArmed(wake),
+    ]
+    for transition in done:
+        evolve(graph, state, transition, at)
+    state.last = LastTick(at=at, transitions=tuple(done))
+    return state
+
+
+FIRST_VERSION: Final = 2
+"""The version of a run that has been admitted and has ticked once."""
+
+
+def _copied(graph: Graph, kept: Sequence[End], copy: Copy) -> Iterator[Transition]:
+    reached: set[str] = set()
+    for end in kept:
+        if isinstance(end, tr.NodeCompleted):
+            context = None if end.context is None else copy(end.context)
+            yield msgspec.structs.replace(end, output=copy(end.output), context=context)
+            new = [name for name in graph.by_ref[end.node].checkpoints if name not in reached]
+            reached.update(new)
+            yield from (tr.CheckpointReached(name) for name in new)
+        elif isinstance(end, tr.NodeFailed):
+            yield msgspec.structs.replace(end, output=copy(end.output))
+        elif isinstance(end, tr.NodeCancelled):
+            yield msgspec.structs.replace(end, live=False)
+        else:
+            yield end
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A point to fork from: everything up to transition `seq` has happened. `at` is epoch ms."""
+
+    seq: int
+    at: int
+    node: str
+    reason: str
+
+
+def targets(origin: Origin, history: Iterable[Told]) -> Iterator[Target]:
+    """Points that make a difference: the beginning, after each step that ended, before each that failed."""
+    yield Target(0, origin.created_at, "", "the beginning: nothing is kept")
+    for number, at, transition in history:
+        if not isinstance(transition, End) or "@" in transition.node:
+            continue
+        node = transition.node
+        if isinstance(transition, tr.NodeFailed):
+            yield Target(number - 1, at, node, f"before {node} failed with {transition.error.code}")
+        elif isinstance(transition, tr.NodeCompleted):
+            yield Target(number, at, node, f"after {node} completed")
+        elif isinstance(transition, tr.NodeSkipped):
+            yield Target(number, at, node, f"after {node} was skipped")
+
+
+def completed(state: RunState, ref: str) -> bool:
+    """Whether the step has a result without an error."""
+    entry = state.root.nodes.get(ref)
+    return entry is not None and entry.status is NodeStatus.COMPLETED and entry.error is None

@@ -98,7 +98,8 @@ def continue_refusal(state: RunState, *, discard: bool) -> tuple[str, str] | Non
         return "NOT_CONTINUABLE", f"a {state.origin.kind} run does not continue as new"
     if state.ending is not None:
         return "RUN_ENDING", f"the run is on its way to {state.ending.value}"
-    live = state.root.attempts or any(policy != ABANDON for policy in state.children.values())
+    working = state.root.attempts or (state.tree is not None and state.tree.attempts)
+    live = working or any(policy != ABANDON for policy in state.children.values())
     if live and not discard:
         return "LIVE_ATTEMPTS", "attempts or child runs are live; wait for them, or send discard_pending: true"
     return None

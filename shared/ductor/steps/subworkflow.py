@@ -116,9 +116,10 @@ class SubworkflowBehaviour(Plain):
         if not plan.wait or not isinstance(transition, tr.NodeRetrying | tr.NodeFailed | tr.NodeCompleted):
             return
         for key, policy in ctx.tick.state.children.items():
+            if not key.startswith(f"{ctx.id}/") or policy == ParentClosePolicy.ABANDON.value:
+                continue
             node, attempt, generation = read_child_key(key)
-            awaited = ctx.entry.status is NodeStatus.SCHEDULED and ctx.entry.attempt == attempt
-            if node == ctx.id and not awaited and policy != ParentClosePolicy.ABANDON.value:
+            if ctx.entry.status is not NodeStatus.SCHEDULED or ctx.entry.attempt != attempt:
                 yield CloseChild(node, attempt, generation)
 
 

@@ -141,7 +141,7 @@ def _drained(
     ended_at = world.ledger.terminal_at.get(state.run_id)
     if not state.status.terminal or ended_at is None:
         return
-    if state.status is not RunStatus.TERMINATED:
+    if state.status not in (RunStatus.TERMINATED, RunStatus.CONTINUED_AS_NEW):
         lost = {getattr(each, "node", "") for row in rows for each in row.transitions if _gave_up(each)}
         late = [
             (claim.node, claim.attempt)

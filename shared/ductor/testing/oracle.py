@@ -104,7 +104,7 @@ class Oracle:
     def _judge(self, transition: Transition) -> Iterator[str]:
         state = self.state
         closes = isinstance(transition, tr.PageClosed) or "@" in getattr(transition, "node", "")
-        closing = state.status is RunStatus.TERMINATED and closes
+        closing = state.status in (RunStatus.TERMINATED, RunStatus.CONTINUED_AS_NEW) and closes
         if state.status.terminal and not closing and not isinstance(transition, _AFTERWARDS):
             yield f"the run has ended as {state.status.value}"
         if isinstance(transition, tr.RunForked) and state.seq:

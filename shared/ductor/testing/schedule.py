@@ -203,11 +203,15 @@ class Schedule:
             self._requests += 1
             run_id, request_id = rng.choice(runs), f"r{self._requests}"
             operation = rng.choice(
-                ("pause", "pause", "pause", "resume", "resume", "resume", "redrive", "redrive", "cancel", "terminate")
+                (
+                    *("pause", "pause", "pause", "resume", "resume", "resume", "redrive", "redrive"),
+                    *("cancel", "terminate", "continueAsNew"),
+                )
             )
             self._last_request = (run_id, operation, request_id)
         self.world.ledger.say(f"        {operation} {run_id} {request_id}")
-        self._guarded("operator", lambda: self.world.control(run_id, operation, request_id), self._nothing)
+        ask = self.world.continue_as_new if operation == "continueAsNew" else self.world.control
+        self._guarded("operator", lambda: ask(run_id, operation, request_id), self._nothing)
 
     def _lever(self) -> None:
         act = self.levers.fork if self._rng.random() < 0.2 else self.levers.pull

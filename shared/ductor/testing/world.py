@@ -35,6 +35,7 @@ from ductor.app.payloads import PayloadStore
 from ductor.app.reset import ResetRequest
 from ductor.app.signals import Signals
 from ductor.app.stalls import Stalls
+from ductor.app.successors import Continuations
 from ductor.app.sweeper import Sweeper
 from ductor.app.trigger import Triggers
 from ductor.app.wait_commands import WaitCommands
@@ -150,6 +151,14 @@ class World:
             table=self._table,
             payloads=PayloadStore(self._table, self._blobs),
             library=Library(self.table),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+        )
+        self.continuations = Continuations(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
             intents=self._intents,
             unit=NullUnit(),
             clock=self.clock,
@@ -297,6 +306,13 @@ class World:
         fork_id = self.operations.resets.reset(self.caller, run_id, request)
         self.ledger.accepted(run_id, request_id, "reset")
         return fork_id
+
+    def continue_as_new(self, run_id: str, operation: str, request_id: str) -> None:
+        """Ask a run to go on as another one; what the API accepts is remembered. Half of the requests may discard."""
+        discard = sum(request_id.encode()) % 2 == 0
+        context = {"from": run_id, "text": "x" * 9_000} if discard else {}
+        self.continuations.send(self.caller, run_id, request_id, "simulated", context, discard_pending=discard)
+        self.ledger.accepted(run_id, request_id, operation)
 
     def control_node(self, run_id: str, node: str, operation: str, request_id: str) -> None:
         """Ask for a control of one step; what the API accepts is remembered."""

@@ -130,7 +130,7 @@ class Oracle:
         starting = isinstance(transition, _STARTS) or (
             status is _S.PENDING and isinstance(transition, tr.NodeCompleted | tr.NodeFailed)
         )
-        goes_on = isinstance(transition, tr.NodeParked) and status is _S.WAITING
+        goes_on = isinstance(transition, tr.NodeParked | tr.NodeSkipped) and status is _S.WAITING
         if starting and not goes_on:
             yield from self._judge_start(transition, ref, status)
         if isinstance(transition, tr.NodeScheduled):

@@ -262,7 +262,9 @@ class LocalApp:
                 lease_ms=LEASE_MS,
             ),
             "timers": TimerLoop(timers, intents, unit, clock, ids),
-            "sweeper": SweeperLoop(Sweeper(table=table, intents=intents, clock=clock, ids=ids)),
+            "sweeper": SweeperLoop(
+                Sweeper(table=table, intents=intents, clock=clock, ids=ids, also=(self.operations.batches.sweep,))
+            ),
         }
         self._clock, self._ids = clock, ids
         self._table, self._registry = table, registry

@@ -219,11 +219,15 @@ def timer(made: Parts | None = None) -> Handler:
 
 def sweeper(made: Parts | None = None) -> Handler:
     """The function that a schedule calls every minute."""
+    from ductor.app.batches import Batches
+    from ductor.app.control import Controls
     from ductor.app.sweeper import Sweeper
 
     of = made or parts()
     telemetry = Telemetry("sweeper")
-    net = Sweeper(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
+    controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
+    batches = Batches(table=of.table, controls=controls, clock=of.clock)
+    net = Sweeper(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids, also=(batches.sweep,))
 
     def sweep(_event: dict[str, Any], _context: Any) -> dict[str, Any]:
         woken = net.sweep()

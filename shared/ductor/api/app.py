@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ductor.api.deps import ApiDeps
+from ductor.api.routes.batches import BatchRoutes
 from ductor.api.routes.connections import ConnectionRoutes
 from ductor.api.routes.decisions import DecisionRoutes
 from ductor.api.routes.definitions import DefinitionRoutes
@@ -40,6 +41,7 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *LineageRoutes(deps.continuations, deps.trees).routes(),
         *NodeRoutes(deps.operations.nodes).routes(),
         *ResetRoutes(deps.operations.resets).routes(),
+        *BatchRoutes(deps.operations.batches).routes(),
         *EventRoutes(deps.events).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
         *KeyRoutes(deps.keys, deps.admin).routes(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ductor.app.batches import Batches
+from ductor.app.control import Controls
 from ductor.app.library import Library
 from ductor.app.node_controls import NodeControls
 from ductor.app.payloads import PayloadStore
@@ -10,7 +12,7 @@ from ductor.ports import Clock, Ids, Queue, Table, Unit
 
 
 class Operations:
-    """`nodes` controls single nodes, `resets` forks runs. Safe to use from several threads."""
+    """`nodes` controls single nodes, `resets` forks runs, `batches` controls many. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -24,6 +26,8 @@ class Operations:
         ids: Ids,
     ) -> None:
         self.nodes = NodeControls(table=table, library=library, intents=intents, clock=clock, ids=ids)
+        controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
+        self.batches = Batches(table=table, controls=controls, clock=clock)
         self.resets = Resets(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )

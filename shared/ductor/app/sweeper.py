@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ductor.app.dispatch import intent_message, send_all
@@ -18,13 +19,16 @@ MAX_PER_SWEEP: Final = 1_000
 
 
 class Sweeper:
-    """One sweep a minute is enough: it only repairs."""
+    """One sweep a minute is enough: it only repairs. `also` are bounded chores that every sweep ends with."""
 
-    def __init__(self, *, table: Table, intents: Queue, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, *, table: Table, intents: Queue, clock: Clock, ids: Ids, also: Sequence[Callable[[], int]] = ()
+    ) -> None:
         self._table = table
         self._intents = intents
         self._clock = clock
         self._ids = ids
+        self._also = also
 
     def sweep(self) -> int:
         """Wake every overdue run, a bounded number; how many."""
@@ -42,6 +46,8 @@ class Sweeper:
                 cursor = page.cursor
                 if cursor is None:
                     break
+        for chore in self._also:
+            chore()
         return woken
 
     def _wake(self, item: Item) -> Intent:

@@ -1,0 +1,197 @@
+"""One control over many runs, as a job that is tracked: a row with a cursor that only one advance at a time can move.
+
+Whoever advances it may die at any line: request ids derive from batch and run, so that going over a page again asks
+nothing twice, and a page is counted in the write that moves the cursor past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from ductor.app.access import Caller, Scope, require
+from ductor.app.control import OPERATIONS, Controls, check_texts, operation_hash
+from ductor.app.headers import sort_time
+from ductor.app.refusals import invalid, not_found, precondition
+from ductor.app.run_filter import RunFilter, read_filter
+from ductor.app.run_list import find_runs
+from ductor.model.errors import RefusedError
+from ductor.model.lineage import derived_run_id
+from ductor.ports import Clock, Expect, Index, Item, Put, Table, UnavailableError
+
+PAGE: Final = 100
+PAGES_AT_ONCE: Final = 2
+"""Pages that the request itself goes through; the sweeper does the rest."""
+
+PAGES_PER_SWEEP: Final = 50
+MAX_TOLD: Final = 20
+"""Refusals of single runs that a batch remembers; all are counted."""
+
+JOB: Final = "JOB"
+OPEN_PK: Final = "BATCHES"
+_NEVER: Final = RunFilter()
+
+
+class BatchStatus(StrEnum):
+    """The states of a batch."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A run that refused the control, and with which code."""
+
+    run_id: str
+    code: str
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """A job. `accepted` runs have the control enqueued, `refused` would not take it. Times are epoch ms."""
+
+    batch_id: str
+    tenant: str
+    operation: str
+    reason: str
+    filter: RunFilter
+    request_hash: str
+    actor: str
+    environments_write: frozenset[str]
+    created_at: int
+    status: BatchStatus = BatchStatus.RUNNING
+    cursor: str | None = None
+    accepted: int = 0
+    refused: int = 0
+    refusals: tuple[Refused, ...] = ()
+    finished_at: int = 0
+
+
+class BatchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A control and the runs that it is for; `filter` has the names of the list's query."""
+
+    request_id: str
+    operation: str
+    filter: Mapping[str, str]
+    reason: str = ""
+
+
+class Batches:
+    """Begins, advances and shows batches. Safe to use from several threads and processes."""
+
+    def __init__(self, *, table: Table, controls: Controls, clock: Clock) -> None:
+        self._table = table
+        self._controls = controls
+        self._clock = clock
+
+    def begin(self, caller: Caller, request: BatchRequest) -> Batch:
+        """Store the job and begin with it. The runs are those that match and were admitted before now.
+
+        Idempotent by `request_id` per tenant. Refuses with INVALID_ARGUMENT `FILTER_REQUIRED` a filter that names
+        nothing, `OPERATION_UNKNOWN`; FAILED_PRECONDITION `REQUEST_ID_REUSED`.
+        """
+        require(caller, Scope.RUN_WRITE)
+        check_texts(request.request_id, request.reason)
+        if request.operation not in OPERATIONS:
+            raise invalid("OPERATION_UNKNOWN", f"one of {', '.join(OPERATIONS)}", "operation")
+        now = self._clock.now_ms()
+        wanted = read_filter(request.filter.items(), now)
+        if wanted == _NEVER:
+            raise invalid("FILTER_REQUIRED", "say which runs; a filter that names nothing would mean all", "filter")
+        digest = operation_hash(request.operation, "", dict(request.filter))
+        until = min(wanted.started_before or now + 1, now + 1)
+        batch = Batch(
+            batch_id=derived_run_id("batch", caller.tenant, request.request_id),
+            tenant=caller.tenant,
+            operation=request.operation,
+            reason=request.reason,
+            filter=msgspec.structs.replace(wanted, started_before=until),
+            request_hash=digest,
+            actor=caller.key_id,
+            environments_write=frozenset(caller.environments_write),
+            created_at=now,
+        )
+        lost = self._table.write((Put(_item(batch, 1), Expect.ABSENT),))
+        if lost is not None:
+            return self._repeated(caller, batch)
+        return self._advance(batch, 1, PAGES_AT_ONCE)
+
+    def get(self, caller: Caller, batch_id: str) -> Batch:
+        """How far a batch is. NOT_FOUND for an unknown one and another tenant's alike."""
+        require(caller, Scope.RUN_WRITE)
+        item = self._table.get(_pk(batch_id), JOB) if 0 < len(batch_id) <= 64 and batch_id.isascii() else None
+        batch = _decode(item.body) if item is not None else None
+        if batch is None or batch.tenant != caller.tenant:
+            raise not_found("BATCH_NOT_FOUND", "this tenant has no such batch", "batch_id")
+        return batch
+
+    def sweep(self) -> int:
+        """Go on with every batch that is not done; how many there were."""
+        page = self._table.query(OPEN_PK, index=Index.I3, limit=PAGE)
+        for found in page.items:
+            item = self._table.get(found.pk, found.sk)
+            batch = _decode(item.body) if item is not None else None
+            if item is not None and batch is not None and batch.status is BatchStatus.RUNNING:
+                self._advance(batch, item.version, PAGES_PER_SWEEP)
+        return len(page.items)
+
+    def _repeated(self, caller: Caller, batch: Batch) -> Batch:
+        known = self.get(caller, batch.batch_id)
+        if known.request_hash != batch.request_hash:
+            raise precondition("REQUEST_ID_REUSED", "this request_id stands for another batch", "request_id")
+        return known
+
+    def _advance(self, batch: Batch, version: int, pages: int) -> Batch:
+        """So many pages, each counted once. Stops where somebody else was faster, or storage cannot be reached."""
+        try:
+            for _ in range(pages):
+                if batch.status is not BatchStatus.RUNNING:
+                    break
+                after = self._page(batch)
+                if self._table.write((Put(_item(after, version + 1), version),)) is not None:
+                    break
+                batch, version = after, version + 1
+        except UnavailableError:
+            pass  # the job is durable: the next sweep goes on from its cursor
+        return batch
+
+    def _page(self, batch: Batch) -> Batch:
+        found = find_runs(self._table, batch.tenant, batch.filter, PAGE, batch.cursor)
+        refused = [one for _, state in found.items if (one := self._ask(batch, state.run_id)) is not None]
+        done = found.next_cursor is None
+        return msgspec.structs.replace(
+            batch,
+            cursor=found.next_cursor,
+            accepted=batch.accepted + len(found.items) - len(refused),
+            refused=batch.refused + len(refused),
+            refusals=(*batch.refusals, *refused)[:MAX_TOLD],
+            status=BatchStatus.COMPLETED if done else BatchStatus.RUNNING,
+            finished_at=self._clock.now_ms() if done else 0,
+        )
+
+    def _ask(self, batch: Batch, run_id: str) -> Refused | None:
+        caller = Caller(
+            batch.actor, batch.tenant, frozenset({Scope.RUN_WRITE}), environments_write=batch.environments_write
+        )
+        try:
+            self._controls.send(caller, run_id, batch.operation, f"batch:{batch.batch_id}", batch.reason)
+        except RefusedError as refusal:
+            code = refusal.violations[0].code if refusal.violations else refusal.error_code.value
+            return Refused(run_id, code)
+        return None
+
+
+def _pk(batch_id: str) -> str:
+    return f"B#{batch_id}"
+
+
+def _item(batch: Batch, version: int) -> Item:
+    is_open = batch.status is BatchStatus.RUNNING
+    i3 = (OPEN_PK, f"{sort_time(batch.created_at)}#{batch.batch_id}") if is_open else None
+    return Item(pk=_pk(batch.batch_id), sk=JOB, version=version, body=_encode(batch), i3=i3)
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(Batch).decode

@@ -185,7 +185,10 @@ class LocalApp:
         self.operations = Operations(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )
-        self.runs = Runs(table=table, payloads=payloads, library=library, tenants=self.tenants)
+        self.runs, self.trees = (
+            Runs(table=table, payloads=payloads, library=library, tenants=self.tenants),
+            RunTrees(table),
+        )
         waiters, event_rows = Waiters(table, payloads), EventRows(table, clock)
         self.events = Events(
             waiters=waiters, rows=event_rows, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
@@ -199,7 +202,6 @@ class LocalApp:
             library=library,
             gate=Gate(table),
         )
-        self.trees = RunTrees(table)
         self.continuations = Continuations(
             table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids
         )

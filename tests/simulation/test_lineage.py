@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from ductor.model.errors import RefusedError
 from ductor.model.lineage import COMPENSATION, HOOK, WORKFLOW
 from ductor.model.run import RunState
 from ductor.testing import doubles
+from ductor.testing.actors import VISIBILITY_MS, CoordinatorActor, WorkerActor
 from ductor.testing.chaos import PROFILES, Crash
 from ductor.testing.invariants import violations
 from ductor.testing.memory import NullUnit
@@ -79,19 +81,19 @@ class Family:
             self.world.clock.advance(10)
 
     def round(self) -> None:
-        for actor in (*self.world.coordinators, *self.world.workers):
-            try:
-                if actor in self.world.coordinators:
-                    actor.deliver(10)  # type: ignore[union-attr]
-                    continue
-                actor.claim(10)  # type: ignore[union-attr]
-                for one in tuple(actor.waiting):  # type: ignore[union-attr]
-                    actor.begin(one)  # type: ignore[union-attr]
-                actor.finish(actor.ready)  # type: ignore[union-attr]
-            except Crash:
-                self.crashes += 1
-                actor.restart()
-                self.world.clock.advance(6_000)
+        for coordinator in self.world.coordinators:
+            self.guarded(coordinator, lambda actor=coordinator: actor.deliver(10))  # type: ignore[misc]
+        for worker in self.world.workers:
+            self.guarded(worker, lambda actor=worker: serve(actor))  # type: ignore[misc]
+
+    def guarded(self, actor: CoordinatorActor | WorkerActor, act: Callable[[], object]) -> None:
+        """A crash costs the actor what it remembers; what it had received comes back after a while."""
+        try:
+            act()
+        except Crash:
+            self.crashes += 1
+            actor.restart()
+            self.world.clock.advance(VISIBILITY_MS + 1_000)
 
     def rest(self) -> None:
         """Until nothing is left to happen, without crashes; then no promise may be broken."""
@@ -114,6 +116,14 @@ class Family:
     def said(self) -> list[Any]:
         """What the actions returned, in the order in which they ran."""
         return [effect.output["v"] for effect in self.world.ledger.effects if effect.output is not None]
+
+
+def serve(worker: WorkerActor) -> None:
+    """Claim, begin and finish whatever can be now."""
+    worker.claim(10)
+    for one in tuple(worker.waiting):
+        worker.begin(one)
+    worker.finish(worker.ready)
 
 
 def nest(levels: int = 4, policy: str = "cancel") -> Family:

@@ -151,7 +151,7 @@ class Dispatcher:
             return
         found = self._attempts.inspect(task, self._clock.now_ms())
         if isinstance(found, Intent):
-            # Not the id under which the worker told it: that one may stand in `applied`, and each would cause the other.
+            # Not the id under which the worker told it: that one may stand in `applied`; each would cause the other.
             replies.append(msgspec.structs.replace(found, id=mark))
         elif found is not None:
             tasks.append((mark, found))

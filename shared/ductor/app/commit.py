@@ -16,6 +16,7 @@ from ductor.app.headers import HEAD, header_item, history_sk, read_header, run_p
 from ductor.app.pages import MAX_PAGE_BYTES, attach, changed, page_put
 from ductor.app.payloads import PayloadStore
 from ductor.app.requests import outcome_put
+from ductor.app.run_index import index_puts
 from ductor.engine.behaviour import Behaviour
 from ductor.engine.graph import Graph, compile_graph
 from ductor.engine.tick import Tick, abort, tick
@@ -28,7 +29,7 @@ from ductor.model.json import JSON, encode
 from ductor.model.payload import Payload
 from ductor.model.run import MAX_HEADER_BYTES, HistoryRow, LastTick, Origin, RunState
 from ductor.model.transition import OperatorAudited
-from ductor.ports import Clock, Expect, Faults, Item, Op, Put, Table, UnavailableError
+from ductor.ports import MAX_OPS_PER_WRITE, Clock, Expect, Faults, Item, Op, Put, Table, UnavailableError
 
 LoadDefinition = Callable[[str, str], Definition]
 """(tenant, definition id) to the published definition, which never changes."""
@@ -125,6 +126,7 @@ class Committer:
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
         self._store_first(state.run_id, version, last, result)
+        self._enter(state, version, result)
         item = _sealed(version, result, applied)
         pages = [page_put(state, page) for page in changed(state, state.last.seq)] if state.tree is not None else []
         too_large = _too_large(item, pages, MAX_CLOSING_BYTES if closing else MAX_HEADER_BYTES)
@@ -153,6 +155,12 @@ class Committer:
         if last.transitions:
             self._table.write((Put(history_item(run_id, version, last)),))
         self._faults.at("coordinator.before_commit")
+
+    def _enter(self, state: RunState, version: int, result: Tick) -> None:
+        """Let the run be found by its labels and by what it says of itself."""
+        rows = index_puts(state.origin, version, result.transitions)
+        for first in range(0, len(rows), MAX_OPS_PER_WRITE):
+            self._table.write(rows[first : first + MAX_OPS_PER_WRITE])
 
     def _write(self, item: Item, version: int, result: Tick, also: Sequence[Op]) -> Committed:
         state, at = result.state, result.state.updated_at

@@ -10,12 +10,15 @@ from typing import Final
 import msgspec
 
 from ductor.app.refusals import invalid
+from ductor.app.run_index import value_text
 from ductor.model.enums import RunStatus
 from ductor.model.run import RunState, effective_status
 
 ACTIVE: Final = tuple(status for status in RunStatus if not status.terminal)
 LABEL_PREFIX: Final = "label."
+ATTRIBUTE_PREFIX: Final = "attr."
 _LABEL_ATTRIBUTE: Final = "attr.ductor.correlation."
+_NONE: Final = object()
 _RELATIVE: Final = re.compile(r"-(\d{1,9})(ms|s|m|h|d)")
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _TEXTS: Final = ("workflow_type", "subject_type", "subject_id", "root_run_id", "parent_run_id", "journey_id")
@@ -26,8 +29,8 @@ _MAX_EPOCH_MS: Final = 9_999_999_999_999
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Filters of a list of runs; empty means any. `workflow_type` is a family slug in which `-` and `_` are alike.
 
-    `started_after` (inclusive) and `started_before` (exclusive) are epoch ms, 0 = no limit; they look at the time of
-    admission.
+    `attributes` are visibility attributes, as `run_index.value_text` spells them. `started_after` (inclusive) and
+    `started_before` (exclusive) are epoch ms, 0 = no limit; they look at the time of admission.
     """
 
     workflow_type: str = ""
@@ -38,6 +41,7 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     subject_type: str = ""
     subject_id: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
     root_run_id: str = ""
     parent_run_id: str = ""
     journey_id: str = ""
@@ -50,12 +54,15 @@ def read_filter(query: Iterable[tuple[str, str]], now: int) -> RunFilter:
     """
     fields: dict[str, object] = {}
     labels: list[tuple[str, str]] = []
+    attributes: list[tuple[str, str]] = []
     for name, value in query:
         if len(value) > _MAX_TEXT:
             raise invalid("FIELD_INVALID", f"at most {_MAX_TEXT} characters", name)
         label = _label_key(name)
         if label:
             labels.append((label, value))
+        elif name.startswith(ATTRIBUTE_PREFIX) and name != ATTRIBUTE_PREFIX:
+            attributes.append((name.removeprefix(ATTRIBUTE_PREFIX), value))
         elif name in _TEXTS:
             fields[name] = value
         elif name == "status":
@@ -66,7 +73,8 @@ def read_filter(query: Iterable[tuple[str, str]], now: int) -> RunFilter:
             fields[name] = read_time(value, now, name)
         elif name not in ("limit", "cursor"):
             raise invalid("FIELD_UNKNOWN", "runs cannot be filtered by this", name)
-    return msgspec.convert({**fields, "labels": tuple(sorted(labels))}, RunFilter)
+    found = {**fields, "labels": tuple(sorted(labels)), "attributes": tuple(sorted(attributes))}
+    return msgspec.convert(found, RunFilter)
 
 
 def read_time(text: str, now: int, field: str) -> int:
@@ -95,6 +103,9 @@ def matches(wanted: RunFilter, state: RunState) -> bool:
         value = getattr(wanted, name)
         if value and value != getattr(origin, name):
             return False
+    shown = ((name, state.attributes.get(name, _NONE), value) for name, value in wanted.attributes)
+    if not all(has is not _NONE and value_text(has) == value for _, has, value in shown):
+        return False
     return set(wanted.labels) <= set(origin.labels)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from ductor.app.cursors import binding, page_size, seal, unseal
 from ductor.app.headers import HEAD, SHARDS, read_what_is_readable, run_pk, sort_time, status_pk, tenant_pk
 from ductor.app.run_filter import ACTIVE, RunFilter, matches
+from ductor.app.run_index import attribute_pk, label_pk
 from ductor.model.run import RunState
 from ductor.ports import Index, Item, Table
 
@@ -65,21 +66,28 @@ def _newest_first(table: Table, tenant: str, wanted: RunFilter, before: str | No
             yield sort, sort.split("#", 1)[1]
 
 
-def _partitions(tenant: str, wanted: RunFilter) -> Iterator[tuple[str, Index]]:
+def _partitions(tenant: str, wanted: RunFilter) -> Iterator[tuple[str, Index | None]]:
+    """Where the candidates are: a label or attribute names few runs, so it is looked at first."""
     statuses = (wanted.status,) if wanted.status else ACTIVE if wanted.active_only else ()
     for number in range(SHARDS):
+        if wanted.labels:
+            yield label_pk(tenant, *wanted.labels[0], number), None
+            continue
+        if wanted.attributes:
+            yield attribute_pk(tenant, *wanted.attributes[0], number), None
+            continue
         if not statuses:
             yield tenant_pk(tenant, number), Index.I2
         for status in statuses:
             yield status_pk(tenant, status, number), Index.I1
 
 
-def _stream(table: Table, pk: str, index: Index, low: str, high: str) -> Iterator[str]:
+def _stream(table: Table, pk: str, index: Index | None, low: str, high: str) -> Iterator[str]:
     cursor: str | None = None
     while True:
         page = table.query(pk, low=low, high=high, index=index, limit=_CHUNK, cursor=cursor, descending=True)
         for item in page.items:
-            pair = item.i1 if index is Index.I1 else item.i2
+            pair = (pk, item.sk) if index is None else item.i1 if index is Index.I1 else item.i2
             if pair is not None:
                 yield pair[1]
         cursor = page.cursor

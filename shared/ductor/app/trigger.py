@@ -23,6 +23,7 @@ from ductor.app.input_schema import check_input
 from ductor.app.library import Library, Standing
 from ductor.app.payloads import PayloadStore
 from ductor.app.refusals import aborted, invalid, precondition
+from ductor.app.run_index import index_puts
 from ductor.model.definition import Checkpoint, Definition
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError, refuse
@@ -139,6 +140,7 @@ class Triggers:
             guarded = len(ops)
             if entry.guard is not None:
                 ops.append(entry.guard)
+            ops.extend(index_puts(state.origin, state.version, ()))
             lost = self._table.write(ops)
             if lost is None:
                 self._send_start(state)

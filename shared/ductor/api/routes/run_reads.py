@@ -39,7 +39,7 @@ _FILTERS: Final = (
     "parent_run_id",
     "journey_id",
     "label.",
-    "attr.ductor.correlation.",
+    "attr.",
 )
 
 

@@ -1,0 +1,64 @@
+"""Rows that find runs by label and by visibility attribute. They only find: what a run is now, its header says.
+
+Written before the commit that they belong to, and never changed; a row of a value that a run no longer has is passed
+over by whoever reads the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ductor.app.headers import shard, sort_time
+from ductor.model.json import JSON, encode
+from ductor.model.run import Origin, RunState
+from ductor.model.transition import NodeCompleted, Transition
+from ductor.ports import Item, Put
+
+FIRST_VERSIONS: Final = 2
+"""A run is entered under its labels with its first commit; that of a fork leads to version 3."""
+
+
+def label_pk(tenant: str, key: str, value: str, number: int) -> str:
+    """Partition of the runs with a label."""
+    return f"RL#{tenant}#{number}#{key}#{value}"
+
+
+def attribute_pk(tenant: str, name: str, value: str, number: int) -> str:
+    """Partition of the runs that have, or had, this value of a visibility attribute."""
+    return f"RA#{tenant}#{number}#{name}#{value}"
+
+
+def value_text(value: JSON) -> str:
+    """A visibility attribute as filters spell it: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else encode(value).decode()
+
+
+def index_puts(origin: Origin, version: int, transitions: Iterable[Transition]) -> list[Put]:
+    """The rows that the next commit of a run at `version` needs."""
+    keys = set(_label_keys(origin)) if version <= FIRST_VERSIONS else set()
+    for transition in transitions:
+        if isinstance(transition, NodeCompleted) and transition.attributes:
+            keys.update(_attribute_keys(origin, transition.attributes.items()))
+    sort = index_sort(origin)
+    return [Put(Item(pk=pk, sk=sort)) for pk in sorted(keys)]
+
+
+def index_keys(state: RunState, transitions: Iterable[Transition]) -> set[tuple[str, str]]:
+    """Every row that a run with this history may have."""
+    puts = index_puts(state.origin, 0, transitions)
+    return {(put.item.pk, put.item.sk) for put in puts}
+
+
+def index_sort(origin: Origin) -> str:
+    return f"{sort_time(origin.created_at)}#{origin.run_id}"
+
+
+def _label_keys(origin: Origin) -> Iterator[str]:
+    number = shard(origin.run_id)
+    return (label_pk(origin.tenant, key, value, number) for key, value in origin.labels)
+
+
+def _attribute_keys(origin: Origin, attributes: Iterable[tuple[str, JSON]]) -> Iterator[str]:
+    number = shard(origin.run_id)
+    return (attribute_pk(origin.tenant, name, value_text(value), number) for name, value in attributes)

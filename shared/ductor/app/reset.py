@@ -135,8 +135,9 @@ class Resets:
             # Another request was faster: the same one, or one that is refused here.
             look_up(self._table, caller, source, request_id, digest)
             return
-        nudge = Intent(f"{state.run_id}:fork", state.run_id, IntentKind.NUDGE, state.updated_at)
-        send_all(self._intents, [intent_message(nudge, self._ids)])
+        # Its first tick also arms the wake-up that so far only the header knows.
+        start = Intent(f"{state.run_id}:fork", state.run_id, IntentKind.TIMER_FIRED, state.updated_at)
+        send_all(self._intents, [intent_message(start, self._ids)])
 
     def _first(self, caller: Caller, fork_id: str, drawn: _Drawn, request: ResetRequest, digest: str) -> RunState:
         """The fork's first state. Everything that it refers to is stored before."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from tests.simulation.scene import Scene, action, edge, flow
 from tests.unit.app.refusal import refused
 
 from ductor.app.reset import ResetRequest
 from ductor.model import transition as tr
-from ductor.model.definition import Compensation, CompensationTarget, Definition, Step
+from ductor.model.definition import Compensation, CompensationTarget, Definition, Retry, Step
 from ductor.model.enums import EdgeType
 from ductor.model.errors import ErrorCode
 from ductor.testing.invariants import violations
@@ -180,3 +182,14 @@ def test_a_fork_does_not_undo_what_its_source_did() -> None:
     scene.settle()
     assert scene.world.state(fork_id).linked == {}
     assert violations(scene.world, final=True) == []
+
+
+def test_a_backoff_in_a_fork_wakes_it_by_itself() -> None:
+    scene = ran(flow(action("a", "fail_n", n=1, retry=Retry(max_attempts=2, backoff_ms=70_000, jitter=0))))
+    fork_id = scene.world.reset(scene.run_id, 0, "f")
+    scene.deliver()
+    scene.clock.advance(65_000)
+    scene.work()
+    with patch.object(scene.world.sweeper, "sweep", return_value=0):
+        scene.settle()
+    assert scene.world.state(fork_id).status == "completed"

@@ -66,6 +66,7 @@ class Oracle:
         self.state = RunState(origin=origin, updated_at=origin.created_at)
         self.faults: list[str] = []
         self.requests: list[str] = []
+        self._kept: frozenset[str] = frozenset()
         self._incoming: dict[str, list[tuple[str, int]]] = {node.ref: [] for node in graph.nodes}
         for node in graph.nodes:
             for edge in node.out:
@@ -109,6 +110,8 @@ class Oracle:
             yield f"the run has ended as {state.status.value}"
         if isinstance(transition, tr.RunForked) and state.seq:
             yield "a fork begins with its source"
+        if isinstance(transition, tr.RunForked):
+            self._kept = frozenset(kept.partition("@")[0] for kept in transition.kept)
         if isinstance(transition, tr.RunStarted) and state.started_at:
             yield "the run had started"
         if isinstance(transition, tr.OperatorAudited) and transition.request_id:
@@ -173,7 +176,8 @@ class Oracle:
         skipped = isinstance(transition, tr.NodeSkipped)
         if not joined and not skipped:
             yield f"{ref} starts although {taken} of {len(incoming)} edges are taken"
-        if joined and skipped and node.condition is None:
+        # A fork keeps a wait that its source had begun and then given up: there it is a skip from the start.
+        if joined and skipped and node.condition is None and ref.partition("@")[0] not in self._kept:
             yield f"{ref} is skipped although {taken} of {len(incoming)} edges are taken"
 
     def _follow(self, transition: Transition) -> None:

@@ -177,8 +177,10 @@ class LocalApp:
             library=library,
             gate=Gate(table),
         )
-        self.controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
-        self.signals = Signals(table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids)
+        self.controls, self.signals = (
+            Controls(table=table, intents=intents, clock=clock, ids=ids),
+            Signals(table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids),
+        )
         self.decisions = Decisions(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,11 @@ def send(client: httpx.Client, name: str, order: str, event_id: str, payload: An
     return int(answer.json()["matched"])
 
 
+def _goes_on(client: httpx.Client, run_id: str) -> bool:
+    """Whether the run has been paid and waits for what comes next."""
+    return bool(nodes(client, run_id)["both"]["status"] == "waiting")
+
+
 def test_the_example_from_payment_to_its_end(client: httpx.Client, definition: str) -> None:
     run_id = started(client, definition, "o-1")
     waiting = nodes(client, run_id)["paid"]["waiting_on"]
@@ -70,7 +76,7 @@ def test_two_runs_are_matched_by_one_event(client: httpx.Client, definition: str
     runs = [started(client, definition, "o-2") for _ in range(2)]
     assert send(client, "order.paid", "o-2", "e", {"amount": 100}) == 2
     for run_id in runs:
-        until(lambda run_id=run_id: nodes(client, run_id)["both"]["status"] == "waiting")
+        until(partial(_goes_on, client, run_id))
 
 
 def test_an_event_just_before_the_wait_is_found_by_looking_back(client: httpx.Client, definition: str) -> None:

@@ -84,7 +84,7 @@ class Tick:
 def tick(graph: Graph, state: RunState, intents: Sequence[Intent], now: int, load: Load) -> Tick:
     """Apply intents in order at `now` (epoch ms). Takes ownership of `state`: it is changed in place."""
     ctx = TickContext(graph, state, now, load)
-    left = _work_left(ctx)
+    left = _work_left(ctx) and not _fresh_fork(state)
     for intent in intents:
         _apply(ctx, decide(ctx, intent))
         _settle(ctx)
@@ -152,6 +152,11 @@ def _work_left(ctx: TickContext) -> bool:
     if tree is None:
         return False
     return bool(tree.closing or (running and (tree.ready or tree.opening or tree.collecting)))
+
+
+def _fresh_fork(state: RunState) -> bool:
+    """Whether nothing has ticked the run yet that went on from another one: then no nudge of it is on its way."""
+    return state.fork is not None and any(isinstance(one, tr.RunForked) for one in state.last.transitions[:1])
 
 
 def _has_room(ctx: TickContext) -> bool:

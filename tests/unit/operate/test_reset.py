@@ -193,3 +193,12 @@ def test_a_backoff_in_a_fork_wakes_it_by_itself() -> None:
     with patch.object(scene.world.sweeper, "sweep", return_value=0):
         scene.settle()
     assert scene.world.state(fork_id).status == "completed"
+
+
+def test_a_fork_with_more_to_start_than_one_tick_may_goes_on() -> None:
+    scene = ran(flow(action("a"), action("b"), action("c"), action("d")))
+    with patch("ductor.engine.tick.STARTS_PER_TICK", 1):
+        fork_id = scene.world.reset(scene.run_id, 0, "f")
+        while scene.deliver():
+            pass
+    assert [entry.status for entry in scene.world.state(fork_id).root.nodes.values()] == ["scheduled"] * 4

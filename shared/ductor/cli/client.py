@@ -125,6 +125,10 @@ class Client:
         page = self.request("GET", "/api/workflows/runs", query=query)
         return rows(page), next_cursor(page)
 
+    def operate(self, run_id: str, verb: str, body: Document) -> Document:
+        """Send a control of a run."""
+        return self.request("POST", f"/api/v2/workflow-runs/{_part(run_id)}:{verb}", body=body)
+
     def snapshot(self, run_id: str) -> Document:
         """Every node's state and output, as stored."""
         return self.request("GET", f"/api/v2/workflow-runs/{_part(run_id)}/snapshot")

@@ -13,6 +13,7 @@ from ductor import __version__
 from ductor.cli import authoring
 from ductor.cli.admin import admin
 from ductor.cli.failure import Exit, Failure
+from ductor.cli.operate import add_to as add_controls
 from ductor.cli.options import DATA_HELP, Format, LogLevel
 
 _BEGAN = time.monotonic()
@@ -41,8 +42,9 @@ app = typer.Typer(
 workflow = typer.Typer(
     name="workflow", help="Definitions: check files, edit drafts, publish versions.", no_args_is_help=True
 )
-runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch.", no_args_is_help=True)
+runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch, control.", no_args_is_help=True)
 authoring.add_to(workflow)
+add_controls(runs)
 app.add_typer(workflow)
 app.add_typer(runs)
 app.add_typer(admin)

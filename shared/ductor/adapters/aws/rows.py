@@ -21,6 +21,7 @@ DEFLATED: Final = "z"
 _PLAIN_BYTES: Final = 1_024
 _LEVEL: Final = 6
 
+
 def index_name(attribute: str) -> str:
     """What DynamoDB calls the index over the pair `i1`, `i2` or `i3`; a name has 3 characters at least."""
     return f"by-{attribute}"

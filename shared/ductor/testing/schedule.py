@@ -214,7 +214,9 @@ class Schedule:
         self._guarded("operator", lambda: ask(run_id, operation, request_id), self._nothing)
 
     def _lever(self) -> None:
-        act = self.levers.fork if self._rng.random() < 0.2 else self.levers.pull
+        # A fork whose request dies after its header is stored is found by the sweeper alone.
+        forks = self._rng.random() < 0.2 and self.world.profile.sweeper
+        act = self.levers.fork if forks else self.levers.pull
         self._guarded("operator", act, self._nothing)
 
     def _reach_in(self) -> None:

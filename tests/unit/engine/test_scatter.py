@@ -255,6 +255,12 @@ def test_conditions_on_the_edges_into_the_body_choose_per_item() -> None:
     assert run.output("all")["results"] == [{"c": 1}, {"r": 1}]
 
 
+def drain(run: Run) -> None:
+    """Nudge the run until it asks for no more."""
+    while run.nudged:
+        run.nudge()
+
+
 def test_a_large_scatter_is_spread_over_ticks() -> None:
     run = Run(scattered(), list(range(250)))
     total = started(run)
@@ -264,8 +270,7 @@ def test_a_large_scatter_is_spread_over_ticks() -> None:
     assert len(total) == 250
     for index in range(250):
         run.succeed(f"charge@{index}", {"n": index})
-    while run.nudged:
-        run.nudge()
+    drain(run)
     assert [result["n"] for result in run.output("all")["results"]] == list(range(250))
 
 

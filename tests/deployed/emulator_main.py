@@ -24,8 +24,8 @@ limit = lambda_svc._sqs_esm_concurrency
 
 
 def action(*request: Any, **more: Any) -> str | None:
-    asked = ask(*request, **more)
-    return BATCHES.get(asked, asked)
+    asked: str | None = ask(*request, **more)
+    return BATCHES.get(asked, asked) if asked else asked
 
 
 def resource(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any, **more: Any) -> Any:

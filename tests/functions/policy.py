@@ -45,7 +45,9 @@ def _function(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
         return {suffix: loader.construct_scalar(node)}
     if isinstance(node, yaml.SequenceNode):
         return {suffix: loader.construct_sequence(node, deep=True)}
-    return {suffix: loader.construct_mapping(node, deep=True)}
+    if isinstance(node, yaml.MappingNode):
+        return {suffix: loader.construct_mapping(node, deep=True)}
+    raise TypeError(f"a template holds no {type(node).__name__}")
 
 
 _Loader.add_multi_constructor("!", _function)

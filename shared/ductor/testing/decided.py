@@ -31,6 +31,7 @@ class _Seen:
         self._consumed: set[tuple[tuple[str, str, str], str]] = set()
         self._before: dict[str, set[tuple[str, str, str]]] = {}
         self._generation: dict[str, int] = {}
+        self._foreign: set[str] = set()
 
     def follow(self, transition: Transition) -> Iterator[str]:
         match transition:
@@ -44,6 +45,10 @@ class _Seen:
                 self._decisions.setdefault(node, []).append(transition)
                 if len(self._decisions[node]) > 1:
                     yield f"{node} was decided {len(self._decisions[node])} times"
+            case tr.RunForked():
+                self._foreign = {*transition.kept, *transition.preserved}
+            case tr.NodeCompleted(node) if node in self._foreign:
+                pass  # decided, or ended by its event, in the source
             case tr.NodeCompleted(node, output):
                 kind = self._world.graph(self._run_id).by_ref[node.partition("@")[0]].step.type
                 value = self._world.value(self._run_id, output)

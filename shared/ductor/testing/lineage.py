@@ -115,6 +115,8 @@ def _answered(world: World, state: RunState, states: dict[str, RunState]) -> Ite
         completed = entry is not None and entry.status is NodeStatus.COMPLETED and entry.error is None
         if node.step.type is not StepType.SUBWORKFLOW or entry is None or not completed:
             continue
+        if state.fork is not None and state.fork.foreign(place.id):
+            continue  # the child was the source's
         child = states.get(child_run_id(state.run_id, place.id, entry.attempt, entry.generation))
         if child is None:
             yield f"{place.id} completed without a child"

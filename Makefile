@@ -88,8 +88,22 @@ simulation-full: setup ## the simulation over SIM_SEEDS seeds on all cores
 slow: setup ## the tests that take more than a few seconds
 	@$(call step,slow tests,$(BIN)/pytest -q -n auto -m "slow and not full and not e2e" tests $(PYTEST) || [ $$? = $(NO_TESTS) ])
 
-e2e: setup ## tests against a server that they start
-	@$(call step,end-to-end tests,$(BIN)/pytest -q -m e2e tests/e2e $(PYTEST))
+e2e: setup .tools/sam/.ready .tools/emulator/.ready ## tests against a server, and a stack on an emulator, that they start
+	@$(call step,end-to-end tests,$(BIN)/pytest -q -m e2e $(call tests,e2e deployed) $(PYTEST))
+
+lint-template: setup .tools/sam/.ready .tools/security/.ready ## sam validate, cfn-lint and the security lint over template.yaml
+	@export SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1
+	$(call step,sam validate,.tools/sam/bin/sam validate --lint >/dev/null)
+	$(call step,cfn-lint,.tools/sam/bin/cfn-lint template.yaml)
+	$(call step,checkov,.tools/security/bin/checkov --config-file .checkov.yaml)
+
+# Heavy tools, each in an environment of its own, of the interpreter that .venv has.
+.tools/%/.ready: tools/%.txt $(STAMP)
+	@begin=$$(date +%s)
+	"$(BIN)/python" -m venv --clear .tools/$*
+	.tools/$*/bin/python $(PIP) install -r tools/$*.txt
+	touch $@
+	echo "make: tools for $*: done ($$(($$(date +%s) - begin)) s)"
 
 # Beside the virtual environment's own packages: nothing else needs it, and set-up stays short.
 FUZZ := $(VENV)/fuzz
@@ -119,6 +133,6 @@ lock: ## pin every dependency anew in requirements.lock, with pip alone
 	echo "make: lock: done ($$(($$(date +%s) - begin)) s, $$(grep -c == requirements.lock) packages)"
 
 clean: ## remove .venv, caches and build output; keeps the data folder
-	@rm -rf $(VENV) build dist shared/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .tools .aws-sam build dist shared/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find shared tests -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 	echo "make: clean: done"

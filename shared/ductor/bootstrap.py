@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ductor.actions.errors import ActionLoadError
-from ductor.actions.http import HttpSettings
-from ductor.actions.registry import ActionRegistry, default_registry
+from ductor.actions.registry import ActionRegistry
+from ductor.actions.settings import installed_actions
 from ductor.adapters.local.bell import MessageBell
 from ductor.adapters.local.blobs import SqliteBlobs
 from ductor.adapters.local.database import Database
@@ -78,42 +78,17 @@ class LocalSettings:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     @property
-    def action_modules(self) -> tuple[str, ...]:
-        """DUCTOR_ACTIONS: comma-separated Python modules whose actions are registered."""
-        return tuple(name.strip() for name in self.environment.get("DUCTOR_ACTIONS", "").split(",") if name.strip())
-
-    @property
-    def connector_folders(self) -> tuple[Path, ...]:
-        """DUCTOR_CONNECTORS: comma-separated folders with connector files of one's own."""
-        named = self.environment.get("DUCTOR_CONNECTORS", "").split(",")
-        return tuple(Path(name.strip()) for name in named if name.strip())
-
-    @property
     def workflow_folder(self) -> Path | None:
         """DUCTOR_WORKFLOWS_DIR: a folder with YAML files of global system definitions."""
         named = self.environment.get("DUCTOR_WORKFLOWS_DIR", "").strip()
         return Path(named) if named else None
-
-    @property
-    def http(self) -> HttpSettings:
-        """DUCTOR_HTTP_ALLOW_PRIVATE=1 lets `http.request` reach private addresses; DUCTOR_HTTP_ALLOWED_HOSTS some."""
-        hosts = self.environment.get("DUCTOR_HTTP_ALLOWED_HOSTS", "")
-        return HttpSettings(
-            allow_private_networks=self.environment.get("DUCTOR_HTTP_ALLOW_PRIVATE", "") in ("1", "true", "yes"),
-            allowed_hosts=tuple(host.strip() for host in hosts.split(",") if host.strip()),
-        )
 
 
 def action_catalog(settings: LocalSettings | None = None) -> ActionRegistry:
     """Every action of this installation: built in, from entry points, and from DUCTOR_ACTIONS. Raises StartError."""
     chosen = settings or LocalSettings()
     try:
-        return default_registry(
-            chosen.action_modules,
-            http=chosen.http,
-            parse_duration=parse_duration,
-            connector_folders=chosen.connector_folders,
-        )
+        return installed_actions(chosen.environment, parse_duration)
     except ActionLoadError as error:
         raise StartError(str(error)) from error
 

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ductor.adapters.aws.blobs import S3Blobs
@@ -352,23 +351,10 @@ def authorizer(made: Parts | None = None) -> Handler:
 
 def actions(settings: AwsSettings) -> ActionRegistry:
     """Every action of this installation: built in, from entry points, and from the modules in DUCTOR_ACTIONS."""
-    from ductor.actions.http import HttpSettings
-    from ductor.actions.registry import default_registry
+    from ductor.actions.settings import installed_actions
     from ductor.steps.duration import parse_duration
 
-    def names(variable: str) -> tuple[str, ...]:
-        return tuple(name.strip() for name in settings.environment.get(variable, "").split(",") if name.strip())
-
-    http = HttpSettings(
-        allow_private_networks=settings.environment.get("DUCTOR_HTTP_ALLOW_PRIVATE", "") in ("1", "true", "yes"),
-        allowed_hosts=names("DUCTOR_HTTP_ALLOWED_HOSTS"),
-    )
-    return default_registry(
-        names("DUCTOR_ACTIONS"),
-        http=http,
-        parse_duration=parse_duration,
-        connector_folders=[Path(name) for name in names("DUCTOR_CONNECTORS")],
-    )
+    return installed_actions(settings.environment, parse_duration)
 
 
 def failures(ids: list[str]) -> dict[str, Any]:

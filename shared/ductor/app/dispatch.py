@@ -192,6 +192,12 @@ _ACTS: Final[Mapping[type, Callable[[AttemptDoor], Callable[..., Iterable[Intent
 }
 
 
+def wake_intent(run_id: str, at: int, now: int, ids: Ids) -> Intent:
+    """The wake-up of a run that was due at `at` (epoch ms) and fires at `now`; each firing has an id of its own."""
+    mark = f"{run_id}:timer:{at}:{ids.token(6)}"
+    return Intent(id=mark, run_id=run_id, kind=IntentKind.TIMER_FIRED, at=now)
+
+
 def intent_message(intent: Intent, ids: Ids) -> Outgoing:
     """An intent as a message. The dedup id is fresh for each send: a FIFO queue silently swallows a repeated one."""
     return Outgoing(_encode(intent), group=intent.run_id, dedup_id=f"{intent.id[:90]}~{ids.token(9)}")

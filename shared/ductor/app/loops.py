@@ -7,9 +7,8 @@ import threading
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from ductor.app.dispatch import intent_message, send_all
+from ductor.app.dispatch import intent_message, send_all, wake_intent
 from ductor.app.sweeper import Sweeper
-from ductor.model.intent import Intent, IntentKind
 from ductor.ports import Clock, Ids, Queue, UnavailableError, Unit
 
 BATCH: Final = 400
@@ -67,13 +66,12 @@ class TimerLoop:
             return 0
         with self._unit.batch():
             due = self._timers.due(now, BATCH)
-            send_all(self._intents, [intent_message(self._intent(run_id, at, now), self._ids) for run_id, at in due])
+            send_all(
+                self._intents,
+                [intent_message(wake_intent(run_id, at, now, self._ids), self._ids) for run_id, at in due],
+            )
             self._timers.fired(due)
         return len(due)
-
-    def _intent(self, run_id: str, at: int, now: int) -> Intent:
-        mark = f"{run_id}:timer:{at}:{self._ids.token(6)}"
-        return Intent(id=mark, run_id=run_id, kind=IntentKind.TIMER_FIRED, at=now)
 
 
 SWEEP_EVERY_S: Final = 60.0

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import msgspec
 
-from ductor.app.dispatch import intent_message, send_all
+from ductor.app.dispatch import intent_message, send_all, wake_intent
 from ductor.lambdas.telemetry import Telemetry
-from ductor.model.intent import Intent, IntentKind
+from ductor.model.intent import Intent
 from ductor.ports import Clock, Ids, Message, Queue, Timers, UnavailableError
 
 
@@ -54,7 +54,7 @@ class TimerBatches:
                 if wake.at > now:
                     self._timers.arm(wake.run_id, wake.at)
                 else:
-                    due.append((message, self._intent(wake, now)))
+                    due.append((message, wake_intent(wake.run_id, wake.at, now, self._ids)))
             except (msgspec.DecodeError, msgspec.ValidationError) as fault:
                 self._telemetry.log.error("not a wake-up, left to the dead letters: %s", fault)
                 failed.append(message.id)
@@ -74,7 +74,3 @@ class TimerBatches:
             self._telemetry.log.warning("wake-ups come again: %s", fault)
             return [message.id for message, _ in due]
         return []
-
-    def _intent(self, wake: Wake, now: int) -> Intent:
-        mark = f"{wake.run_id}:timer:{wake.at}:{self._ids.token(6)}"
-        return Intent(id=mark, run_id=wake.run_id, kind=IntentKind.TIMER_FIRED, at=now)

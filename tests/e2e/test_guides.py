@@ -40,12 +40,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def run(server: Server, *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    lines = (server.data / "env").read_text().splitlines()
-    values = dict(line.removeprefix("export ").split("=", 1) for line in lines)
+    values, admin = (exported(server.data / name) for name in ("env", "admin.env"))
+    values["DUCTOR_ADMIN_KEY"] = admin["DUCTOR_API_KEY"]
     environment = {**os.environ, **values, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
     return subprocess.run(
         command, input=stdin, env=environment, capture_output=True, text=True, check=False, timeout=100
     )
+
+
+def exported(path: Path) -> dict[str, str]:
+    return dict(line.removeprefix("export ").split("=", 1) for line in path.read_text().splitlines())
 
 
 def ductor(server: Server, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

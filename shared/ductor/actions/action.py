@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +30,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     None: the args are a plain dict, anything in it is accepted. `blocking` False promises that the function never
     waits, so a worker may run it without a thread of its own. `timeout_ms` 0: the worker's default.
     `per_attempt_key` True: each retry has an idempotency key of its own. `connection_type`: the type of connection that
-    it cannot run without, empty for none.
+    it cannot run without, empty for none. `default_args`: templates for args that a definition leaves out.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     per_attempt_key: bool = False
     description: str = ""
     connection_type: str = ""
+    default_args: Mapping[str, JSON] = msgspec.field(default_factory=dict)
 
     def parse(self, args: JSON) -> BaseModel | dict[str, JSON]:
         """The args as the function wants them, sharing nothing with `args`.

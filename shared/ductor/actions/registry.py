@@ -71,6 +71,10 @@ class ActionRegistry:
         """The type of connection that a known action needs, empty when it needs none."""
         return self._actions[name].connection_type
 
+    def default_args(self, name: str) -> dict[str, JSON]:
+        """Templates for args of a known action that its author left out; empty for most actions."""
+        return dict(self._actions[name].default_args)
+
     def validate_args(self, name: str, args: Mapping[str, JSON]) -> list[tuple[str, str]]:
         """(path, what is wrong) for each fault of the args of a definition, templates unrendered.
 

@@ -44,7 +44,9 @@ from ductor.ports import Check, Clock, Conflict, Delete, Expect, Ids, ItemTooLar
 from ductor.schedules import preview, read_spec
 from ductor.steps import subworkflow
 from ductor.steps.spec import Catalog
-from ductor.validation.document import to_definition
+from ductor.validation.completion import completed
+from ductor.validation.context import Context
+from ductor.validation.document import to_definition, to_wire
 from ductor.validation.validator import validate
 
 _UPCOMING: Final = 5
@@ -193,7 +195,13 @@ class Definitions:
         if not base:
             raise precondition("DIFF_BASE_MISSING", "the family has no version yet; name a definition", "against")
         before = self.get(caller, base)
-        return Difference(before, after, compare(before.document, after.document))
+        pair = (self._as_published(caller, one.id) for one in (before, after))
+        return Difference(before, after, compare(*pair))
+
+    def _as_published(self, caller: Caller, definition_id: str) -> dict[str, JSON]:
+        """The document as it is answered, with what a publication would add to it, so that only real changes show."""
+        document = self._library.row(caller.tenant, definition_id)[0].document
+        return to_wire(completed(document, self._context(caller, document)))
 
     def archive(self, caller: Caller, definition_id: str) -> DefinitionView:
         """Refuse new triggers of a published version for ever; runs in flight finish. Archiving twice is as once."""
@@ -292,7 +300,7 @@ class Definitions:
             family_slug=draft.family_slug,
             status=DefinitionStatus.PUBLISHED,
             version=family.max_version + 1,
-            document=draft.document,
+            document=completed(draft.document, self._context(caller, draft.document)),
             created_at=now,
             updated_at=now,
             published_at=now,
@@ -344,8 +352,11 @@ class Definitions:
     def _violations(
         self, caller: Caller, document: dict[str, JSON], *, promoted: bool = False
     ) -> tuple[Violation, ...]:
+        return tuple(validate(document, self._context(caller, document, promoted=promoted)))
+
+    def _context(self, caller: Caller, document: dict[str, JSON], *, promoted: bool = False) -> Context:
         known = Known(self._catalog, self._table, self._tenants, self._library, caller, promoted)
-        return tuple(validate(document, validation_context(known, document, self._clock.now_ms())))
+        return validation_context(known, document, self._clock.now_ms())
 
     def _view(self, row: DefinitionRow) -> DefinitionView:
         if row.status is DefinitionStatus.DRAFT:

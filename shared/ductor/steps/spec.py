@@ -77,6 +77,10 @@ class Catalog(Protocol):
         """The type of connection that a known action needs, empty when it needs none."""
         ...
 
+    def default_args(self, name: str) -> dict[str, JSON]:
+        """Templates for args of a known action that its author left out; empty for most actions."""
+        ...
+
 
 class Scope(Protocol):
     """What a step's own rules may ask of the definition around it."""

@@ -35,7 +35,8 @@ def check_connection(call: Call, view: View, context: Context, found: Found) -> 
     needed = view.catalog.connection_type(str(call.action)) if known else ""
     if not call.ref:
         if known and view.catalog.needs_connection(str(call.action)):
-            found.fault(call.at, "CONNECTION_REQUIRED", f"'{call.action}' needs a connection; name one")
+            message = f"'{call.action}' needs a connection; name one, or create one with the slug '{needed}'"
+            found.fault(call.at, "CONNECTION_REQUIRED", message)
     elif isinstance(call.ref, str) and "${{" not in call.ref:
         _check_literal(call, call.ref, needed, context, found)
 

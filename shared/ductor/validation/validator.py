@@ -10,6 +10,7 @@ from ductor.model.enums import StepType
 from ductor.model.errors import Severity, Violation
 from ductor.model.json import JSON
 from ductor.steps.registry import STEP_SPECS
+from ductor.validation.completion import completed
 from ductor.validation.context import Context, Standing
 from ductor.validation.document import Reading, read_document
 from ductor.validation.entitlements import check_entitlements
@@ -45,7 +46,8 @@ def refuses(violations: list[Violation]) -> bool:
 
 
 def _check_document(reading: Reading, context: Context, found: Found) -> None:
-    view = View(reading.document, context.catalog)
+    document = completed(reading.document, context)
+    view = View(document, context.catalog)
     order = check_graph(view, found)
     for step in view.steps:
         if step is not None:
@@ -53,7 +55,6 @@ def _check_document(reading: Reading, context: Context, found: Found) -> None:
     Checker(view, ancestors(view, order), check_nesting(view, order, found), found).check()
     check_fields(view, context, found)
     check_entitlements(view, context, found)
-    document = reading.document
     if "schedule" in document:
         check_schedule(document["schedule"], context.now, found)
     if "input_schema" in document:

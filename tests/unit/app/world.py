@@ -32,6 +32,7 @@ from ductor.app.trigger import Triggers
 from ductor.app.waiters import Waiters
 from ductor.bootstrap import NoFaults
 from ductor.model.intent import Intent
+from ductor.model.json import JSON
 from ductor.model.run import RunState
 from ductor.ports import Blobs, Clock, Ids, Put, Queue, QueueName, Table, Unit
 from ductor.testing.memory import (
@@ -84,6 +85,9 @@ class EchoCatalog:
 
     def connection_type(self, name: str) -> str:
         return ""
+
+    def default_args(self, name: str) -> dict[str, JSON]:
+        return {}
 
 
 class World:

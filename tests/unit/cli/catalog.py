@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ductor.model.json import JSON
 from ductor.validation.context import Context
 
 
@@ -27,6 +28,9 @@ class Names:
 
     def connection_type(self, name: str) -> str:
         return ""
+
+    def default_args(self, name: str) -> dict[str, JSON]:
+        return {}
 
 
 CONTEXT = Context(catalog=Names("core.echo", "core.fail"), now=1_767_225_600_000)

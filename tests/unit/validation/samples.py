@@ -35,6 +35,9 @@ class Actions:
     def connection_type(self, name: str) -> str:
         return "stripe" if name == "stripe.charge" else ""
 
+    def default_args(self, name: str) -> dict[str, Any]:
+        return {"currency": "${{ TRIGGER.payload.currency }}"} if name == "stripe.charge" else {}
+
 
 def _environment(key: str) -> Standing:
     return {"default": Standing.KNOWN, "locked": Standing.NOT_WRITABLE}.get(key, Standing.UNKNOWN)

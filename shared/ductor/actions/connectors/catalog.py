@@ -78,6 +78,7 @@ class Connectors:
             timeout_ms=operation.timeout_ms * len(operation.requests) * pages + 10_000,
             description=operation.description,
             connection_type=connector.connector,
+            default_args={key: one.when_omitted for key, one in fields.items() if one.when_omitted},
         )
 
 

@@ -16,11 +16,15 @@ _OPERATION: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 
 
 class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One arg of an operation or one setting of a connection."""
+    """One arg of an operation or one setting of a connection.
+
+    `when_omitted`: the template that a definition gets at publication in place of an arg that it leaves out.
+    """
 
     type: Literal["string", "integer", "number", "boolean", "object", "array", "any"] = "string"
     required: bool = False
     default: JSON = None
+    when_omitted: str = ""
     description: str = ""
     enum: tuple[str, ...] = ()
     pattern: str = ""

@@ -52,6 +52,20 @@ class Triggered(msgspec.Struct, frozen=True):
     checkpoint: Reached | None = None
 
 
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """What starts a run when no caller does: an event, or an instant of a schedule (`scheduled_at`, epoch ms).
+
+    `run_id` derives from it, so that one cause never starts two runs. `event` is TRIGGER.event, `by` who shows as the
+    run's creator, `depth` the run's causation depth.
+    """
+
+    run_id: str
+    event: JSON = None
+    scheduled_at: int = 0
+    depth: int = 0
+    by: str = ""
+
+
 class _Admitted(msgspec.Struct, frozen=True):
     """Body of an idempotency row."""
 
@@ -182,6 +196,36 @@ class Triggers:
         )
         return RunState(origin=origin, updated_at=now, wake_at=now + START_WAKE_MS)
 
+    def start(self, tenant: str, definition_id: str, request: TriggerRequest, cause: Cause) -> Triggered:
+        """Admit the run of a cause, once: asked again it is the run that is there, whatever became of it.
+
+        Refuses as `trigger` does, but nobody's authority is asked for, and releases are not pinned.
+        """
+        check_request(request)
+        known = self._table.get(run_pk(cause.run_id), HEAD)
+        if known is not None:
+            return self._known(cause.run_id, known)
+        row = self._library.standing(tenant, definition_id)
+        _check_published(row)
+        definition = self._library.load(tenant, row.id)[1]
+        check_input(definition, request.input)
+        environment = self._gate.enter(tenant, definition).variables if self._gate else {}
+        variables = frozen_variables(definition, request.variables, environment)
+        nobody = Caller(cause.by, tenant, frozenset())
+        with self._unit.batch():
+            state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
+            state.origin = msgspec.structs.replace(
+                state.origin, event=cause.event, scheduled_at=cause.scheduled_at, depth=cause.depth
+            )
+            ops: list[Op] = [Put(header_item(state), Expect.ABSENT), *index_puts(state.origin, state.version, ())]
+            lost = self._table.write(ops)
+            if lost is None:
+                self._send_start(state)
+                return Triggered(cause.run_id, RunStatus.RUNNING, repeated=False)
+        if lost.current is None:
+            raise RuntimeError(f"run {cause.run_id} could not be admitted: {lost}")
+        return self._known(cause.run_id, lost.current)
+
     def _repeat(self, known: Item, digest: str) -> Triggered:
         admitted = msgspec.json.decode(known.body, type=_Admitted)
         if admitted.request_hash != digest:
@@ -189,15 +233,19 @@ class Triggers:
         item = self._table.get(run_pk(admitted.run_id), HEAD)
         if item is None:
             raise RuntimeError(f"run {admitted.run_id} has an idempotency row and no header")
+        return self._known(admitted.run_id, item)
+
+    def _known(self, run_id: str, item: Item) -> Triggered:
+        """A run that had been admitted before."""
         state = read_what_is_readable(item)
         if state is None or is_stalled(item):
-            return Triggered(admitted.run_id, RunStatus.RUNNING, repeated=True)
+            return Triggered(run_id, RunStatus.RUNNING, repeated=True)
         if state.started_at or state.status.terminal:
-            return Triggered(admitted.run_id, effective_status(state), repeated=True)
+            return Triggered(run_id, effective_status(state), repeated=True)
         # The first request may have died between storing the run and sending this.
         self._send_start(state)
         shown = RunStatus.RUNNING if state.status is RunStatus.PENDING else state.status
-        return Triggered(admitted.run_id, shown, repeated=True)
+        return Triggered(run_id, shown, repeated=True)
 
     def _send_start(self, state: RunState) -> None:
         """Ask for the first tick. The intent's id is the same at every send, so it is applied once."""

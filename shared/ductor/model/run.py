@@ -236,7 +236,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a run was started with; never changes. `labels` are (key, id) pairs, `input` is TRIGGER.payload.
 
     A child run belongs to one attempt of its parent's node; `detached`: nobody waits for its end. `seed_context` is
-    the run context of a successor.
+    the run context of a successor. `depth` is the causation depth: see `model.causation`.
     """
 
     run_id: str
@@ -266,6 +266,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     parent_generation: int = 0
     detached: bool = False
     seed_context: Payload = NULL
+    depth: int = 0
 
 
 class Signal(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -15,13 +15,17 @@ MAX_KEY_CHARS: Final = 1_024
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A published event. `received_at` is epoch ms; the payload is any JSON."""
+    """A published event. `received_at` is epoch ms; the payload is any JSON.
+
+    `depth` is its causation depth: see `model.causation`.
+    """
 
     event_name: str
     event_id: str
     correlation_key: str = ""
     payload: JSON = None
     received_at: int = 0
+    depth: int = 0
 
 
 class Awaited(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -35,6 +35,7 @@ from ductor.app.library import (
 )
 from ductor.app.listing import DefinitionFilter, DefinitionPage, list_cards
 from ductor.app.refusals import aborted, definition_not_found, invalid, precondition
+from ductor.app.subscriptions import Subscriptions
 from ductor.app.tenants import Tenants
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, StepType
@@ -64,6 +65,7 @@ class Definitions:
         self._catalog = catalog
         self._tenants = tenants
         self._library = Library(table)
+        self._subscriptions = Subscriptions(table, self._library)
 
     def load(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, Definition]:
         """A published version as runs execute it, cached. See `Library.load`."""
@@ -149,7 +151,7 @@ class Definitions:
             family, stored = self._library.family(caller.tenant, draft.family_slug)
             row = self._next_version(caller, draft, family)
             reviewed = Check(definition_pk(draft.tenant, draft.id), DEF, version)
-            if self._write(self._publication(row, family, stored, reviewed)) is None:
+            if self._write_version(row, family, stored, reviewed) is None:
                 warnings = checked[1] + self._no_changes(row, family)
                 draft.version = row.version + 1
                 return Published(shown(row), shown(draft), warnings)
@@ -166,7 +168,7 @@ class Definitions:
         for _ in range(_MAX_RACES):
             family, stored = self._library.family(caller.tenant, source.family_slug)
             row = self._next_version(caller, msgspec.structs.replace(source, document=document), family)
-            lost = self._write(self._publication(row, family, stored, guard))
+            lost = self._write_version(row, family, stored, guard)
             if lost is None:
                 return Published(shown(row), shown(source), found)
             if lost.current is not None and (lost.current.pk, lost.current.sk) == (guard.pk, guard.sk):
@@ -307,6 +309,14 @@ class Definitions:
             created_by=caller.key_id,
             updated_by=caller.key_id,
         )
+
+    def _write_version(self, row: DefinitionRow, family: Family, stored: int, guard: Check) -> Conflict | None:
+        """Publish, with what finds the version's event triggers written before and what nobody needs removed after."""
+        self._subscriptions.cover(row)
+        lost = self._write(self._publication(row, family, stored, guard))
+        if lost is None:
+            self._subscriptions.trim(row, family.newest_in.get(_environment(row), ""))
+        return lost
 
     def _publication(self, row: DefinitionRow, family: Family, stored: int, reviewed: Check) -> tuple[Op, ...]:
         """The version, and its family pointing to it, if the draft is still the one that was validated."""

@@ -109,6 +109,7 @@ class Chaos:
         self.chances = chances
         self.on = True
         self.meanwhile: Callable[[], None] | None = None
+        self.spared: Callable[[], bool] = lambda: False
         self.note: Callable[[str, str], None] = lambda what, detail: None
         self._planned: dict[str, int] = {}
         self.passed: dict[str, int] = {}
@@ -131,7 +132,7 @@ class Chaos:
         self._planned[point] = passing
 
     def strikes(self, chance: float) -> bool:
-        return self.on and chance > 0.0 and self.rng.random() < chance
+        return self.on and chance > 0.0 and self.rng.random() < chance and not self.spared()
 
     def interrupt(self) -> None:
         """Perhaps let another actor run in the middle of what this one does."""

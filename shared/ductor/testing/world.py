@@ -17,12 +17,14 @@ from ductor.app.access import ALL_SCOPES, Caller
 from ductor.app.admission import TriggerRequest
 from ductor.app.attempts import Attempts
 from ductor.app.commit import Committer
+from ductor.app.connected_run import Resolver
 from ductor.app.control import Controls
 from ductor.app.coordinator import Coordinator
 from ductor.app.decisions import Decisions, Verdict
 from ductor.app.dispatch import Dispatcher
 from ductor.app.event_rows import EventRows
 from ductor.app.events import Events
+from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, is_stalled, read_header, run_pk
 from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
@@ -89,6 +91,7 @@ class World:
         if traced:
             self.chaos.note = self._note
         self.broken = False
+        self.sole_since = 0
         self.published: list[tuple[Event, list[int]]] = []
         self.behaviours = behaviours
         if self.chaos.chances.fault:
@@ -113,7 +116,7 @@ class World:
         self._graphs: dict[str, Graph] = {}
 
     def _processes(self) -> None:
-        doubles = Doubles(self.ledger)
+        doubles = self._doubles()
         self._registry = doubles.registry()
         self.coordinators = [self._coordinator_actor(f"coordinator-{n}") for n in range(COORDINATORS)]
         self.workers = [self._worker_actor(f"worker-{n}", doubles) for n in range(WORKERS)]
@@ -128,6 +131,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             library=Library(self.table),
+            gate=self._gate(),
         )
         self.controls = Controls(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
         self.events = Events(
@@ -174,6 +178,18 @@ class World:
             ids=self.ids,
         )
 
+    def _doubles(self) -> Doubles:
+        """What the workers run."""
+        return Doubles(self.ledger)
+
+    def _resolver(self) -> Resolver:
+        """Where the workers find connections."""
+        return AnyConnection()
+
+    def _gate(self) -> Gate | None:
+        """What stands before new runs; None lets everything in."""
+        return None
+
     def _skewed(self) -> SkewedClock:
         most = self.chaos.chances.skew_ms
         return SkewedClock(self.clock, self.rng.randint(-most, most) if most else 0)
@@ -192,6 +208,7 @@ class World:
             clock=clock,
             ids=self.ids,
             library=Library(self._table),
+            gate=self._gate(),
         )
         dispatcher = Dispatcher(
             intents=self._intents,
@@ -243,9 +260,9 @@ class World:
                 ids=self.ids,
                 unit=NullUnit(),
                 faults=self.chaos,
-                connections=AnyConnection(),
+                connections=self._resolver(),
             )
-            return Worker(doors, WorkerSettings(name=own, lease_ms=LEASE_MS))
+            return Worker(doors, WorkerSettings(name=own, lease_ms=LEASE_MS, sole_since=self.sole_since))
 
         return WorkerActor(name, self._steps, clock, doubles, self.ledger, build)
 

@@ -75,6 +75,14 @@ class MemoryQueue:
             self._hide(entry, max(1, now + delay_ms))
         self._reappear(now)
 
+    def release(self) -> None:
+        """Make everything in flight visible again: for a world that knows that all receivers before are gone."""
+        now = self._clock.now_ms()
+        for entry in self._entries.values():
+            if entry.receives and entry.visible_at > now:
+                self._hide(entry, max(1, now))
+        self._reappear(now)
+
     def dead_letter(self, receipts: Sequence[str], reason: str) -> None:
         gone = self._held(receipts, self._clock.now_ms() if self.fifo else -1)
         self._dead.extend((entry.message(""), reason) for entry in gone)

@@ -64,7 +64,7 @@ class Attempts:
         """
         if row.attempt.cancel_requested:
             changed = msgspec.structs.replace(row.attempt, status=AttemptStatus.REVOKED, finished_at=now)
-        elif row.attempt.deliveries >= self._max_deliveries:
+        elif row.attempt.deliveries - row.attempt.returned >= self._max_deliveries:
             message = f"no worker finished the attempt in {row.attempt.deliveries} deliveries"
             error = StepError("WORKER_LOST", message)
             changed = msgspec.structs.replace(row.attempt, status=AttemptStatus.LOST, finished_at=now, error=error)

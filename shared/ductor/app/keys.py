@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.access import ANY_ENVIRONMENT, Caller, effective_scopes
+from ductor.app.access import ANY_ENVIRONMENT, ROLE_SCOPES, Caller, effective_scopes
 from ductor.app.headers import sort_time
 from ductor.app.refusals import invalid, not_found
 from ductor.model.errors import ErrorCode, RefusedError, refuse
@@ -132,11 +132,19 @@ class Keys:
         )
 
     def issue_grant(self, tenant: str, grant: KeyGrant) -> IssuedKey:
-        """Store a new key with all of its limits spelled out. Refuses a name that is empty or over 200 characters."""
+        """Store a new key with all of its limits spelled out.
+
+        Refuses a name that is empty or over 200 characters, a key that could do nothing, and one that is over already.
+        """
         if not 1 <= len(grant.name) <= 200:
             raise invalid("FIELD_INVALID", "name the key with 1 to 200 characters", "name")
         if len(grant.user) > 200:
             raise invalid("FIELD_INVALID", "at most 200 characters", "user")
+        if not effective_scopes(grant.scopes, grant.roles):
+            message = f"such a key could do nothing; give it scopes, or a role that has some: {', '.join(ROLE_SCOPES)}"
+            raise invalid("FIELD_REQUIRED", message, "scopes")
+        if grant.expires_at and grant.expires_at <= self._clock.now_ms():
+            raise invalid("FIELD_INVALID", "this moment has passed; give a later one, or none", "expires_at")
         issued, put = self.prepare(tenant, grant)
         self._table.write([put])
         return issued

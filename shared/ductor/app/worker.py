@@ -400,12 +400,15 @@ class Worker:
     def give_back(self, held: Sequence[Claimed]) -> None:
         """Stopping: attempts that did not end here run elsewhere at once, as another delivery of the same attempt.
 
-        Their actions are asked to stop; a success that comes all the same still counts.
+        Their actions are asked to stop; a success that comes all the same still counts. No worker was lost, so this
+        delivery is not one of the attempt's three: any number of deployments may pass during a long attempt.
         """
         now = self._clock.now_ms()
         for claimed in held:
             with claimed.lock:
-                self._attempts.replace(claimed.row, msgspec.structs.replace(claimed.row.attempt, lease_until=now - 1))
+                attempt = claimed.row.attempt
+                returned = msgspec.structs.replace(attempt, lease_until=now - 1, returned=attempt.returned + 1)
+                self._attempts.replace(claimed.row, returned)
                 claimed.delivery = NOT_OURS
             claimed.stop.set()
         if held:

@@ -52,8 +52,8 @@ class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
 class Attempt(msgspec.Struct, omit_defaults=True):
     """The attempt row (`R#<run_id>`, `A#<node>#<attempt>`): made by the claim, absent before.
 
-    `lease_until` is epoch ms: past it the worker counts as lost. `deliveries` counts claims of this attempt (at most
-    3). `cancel_requested` is seen by the worker at its next heartbeat. `late_output` is a success that came
+    `lease_until` is epoch ms: past it the worker counts as lost. `deliveries` counts claims of this attempt: at most 3,
+    besides the `returned` ones, which a worker that was stopped gave back. `cancel_requested` is seen by the worker at its next heartbeat. `late_output` is a success that came
     after the attempt had ended otherwise: its effect happened, so it may have to be undone. Times are epoch ms.
     """
 
@@ -61,6 +61,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     status: AttemptStatus = AttemptStatus.RUNNING
     worker: str = ""
     deliveries: int = 1
+    returned: int = 0
     lease_until: int = 0
     started_at: int = 0
     finished_at: int = 0

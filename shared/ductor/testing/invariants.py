@@ -89,7 +89,7 @@ def _effects(world: World, run_id: str, attempts: dict[tuple[str, int], Attempt]
         row = attempts.get(key)
         if row is None:
             yield f"attempt {key} had an effect and has no row"
-        elif count > row.deliveries or row.deliveries > MAX_DELIVERIES:
+        elif count > row.deliveries or row.deliveries - row.returned > MAX_DELIVERIES:
             yield f"attempt {key} had {count} effects in {row.deliveries} deliveries"
 
 

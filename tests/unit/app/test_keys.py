@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.unit.app.world import World
 
@@ -24,7 +26,7 @@ def test_an_issued_key_names_its_tenant_scopes_and_roles(world: World) -> None:
 
 
 def test_the_secret_is_not_stored(world: World) -> None:
-    issued = world.keys.issue(world.tenant, "ci")
+    issued = world.keys.issue(world.tenant, "ci", ["workflow:read"])
     secret = issued.plaintext.split("_", 2)[2]
     item = world.table.get(f"K#{issued.id}", "KEY")
     assert item is not None
@@ -54,7 +56,7 @@ def test_what_is_no_key_is_unauthenticated(world: World, header: str | None, cod
 
 
 def test_a_wrong_secret_is_refused_also_while_the_right_one_is_remembered(world: World) -> None:
-    issued = world.keys.issue(world.tenant, "ci")
+    issued = world.keys.issue(world.tenant, "ci", ["workflow:read"])
     world.keys.authenticate(f"Bearer {issued.plaintext}")
     with pytest.raises(RefusedError):
         world.keys.authenticate(f"Bearer {issued.plaintext}x")
@@ -62,7 +64,7 @@ def test_a_wrong_secret_is_refused_also_while_the_right_one_is_remembered(world:
 
 def test_a_revoked_key_is_refused_at_once_here_and_within_a_minute_elsewhere(world: World) -> None:
     elsewhere = Keys(world.table, world.clock, world.ids)
-    issued = world.keys.issue(world.tenant, "ci")
+    issued = world.keys.issue(world.tenant, "ci", ["workflow:read"])
     header = f"Bearer {issued.plaintext}"
     world.keys.authenticate(header)
     elsewhere.authenticate(header)
@@ -77,7 +79,7 @@ def test_a_revoked_key_is_refused_at_once_here_and_within_a_minute_elsewhere(wor
 
 
 def test_a_key_ends_when_it_expires_also_while_it_is_remembered(world: World) -> None:
-    issued = world.keys.issue(world.tenant, "ci", expires_at=world.clock.now_ms() + 5_000)
+    issued = world.keys.issue(world.tenant, "ci", ["workflow:read"], expires_at=world.clock.now_ms() + 5_000)
     header = f"Bearer {issued.plaintext}"
     assert world.keys.authenticate(header).key_id == issued.id
     world.clock.advance(5_000)
@@ -87,7 +89,7 @@ def test_a_key_ends_when_it_expires_also_while_it_is_remembered(world: World) ->
 
 
 def test_another_tenants_key_cannot_be_revoked_and_reads_as_unknown(world: World) -> None:
-    issued = world.keys.issue(world.tenant, "ci")
+    issued = world.keys.issue(world.tenant, "ci", ["workflow:read"])
     other = world.tenants.create("other").id
     for tenant, key_id in ((other, issued.id), (other, "unknown")):
         with pytest.raises(RefusedError) as error:
@@ -96,7 +98,7 @@ def test_another_tenants_key_cannot_be_revoked_and_reads_as_unknown(world: World
 
 
 def test_a_verified_key_costs_no_read(world: World) -> None:
-    issued = world.keys.issue(world.tenant, "ci")
+    issued = world.keys.issue(world.tenant, "ci", ["workflow:read"])
     world.keys.authenticate(f"Bearer {issued.plaintext}")
     stored = world.table.get(f"K#{issued.id}", "KEY")
     assert stored is not None
@@ -106,7 +108,7 @@ def test_a_verified_key_costs_no_read(world: World) -> None:
 
 def test_last_used_moves_by_the_hour(world: World) -> None:
     keys = Keys(world.table, world.clock, world.ids, cache_ms=0)
-    issued = keys.issue(world.tenant, "ci")
+    issued = keys.issue(world.tenant, "ci", ["workflow:read"])
     first = world.clock.now_ms()
     keys.authenticate(f"Bearer {issued.plaintext}")
     world.clock.advance(LAST_USED_STEP_MS - 1)
@@ -121,7 +123,7 @@ def test_last_used_moves_by_the_hour(world: World) -> None:
 
 def test_a_list_has_only_the_tenants_own_keys(world: World) -> None:
     other = world.tenants.create("other").id
-    mine = world.keys.issue(other, "a"), world.keys.issue(other, "b")
+    mine = world.keys.issue(other, "a", ["workflow:read"]), world.keys.issue(other, "b")
     assert [key.id for key in world.keys.list(other)] == [key.id for key in mine]
 
 
@@ -143,3 +145,19 @@ def test_the_tenant_header_must_be_the_keys_own(world: World) -> None:
     with pytest.raises(RefusedError) as error:
         require_tenant(world.caller, "other")
     assert (error.value.error_code, code_of(error)) == (ErrorCode.PERMISSION_DENIED, "TENANT_MISMATCH")
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "code"),
+    [
+        ({}, "scopes", "FIELD_REQUIRED"),
+        ({"roles": ["finance"]}, "scopes", "FIELD_REQUIRED"),
+        ({"roles": ["viewer"], "expires_at": 1}, "expires_at", "FIELD_INVALID"),
+    ],
+)
+def test_a_key_that_nobody_could_use_is_not_issued(world: World, more: dict[str, Any], field: str, code: str) -> None:
+    before = world.keys.list(world.tenant)
+    with pytest.raises(RefusedError) as error:
+        world.keys.issue(world.tenant, "ci", **more)
+    assert [(fault.field, fault.code) for fault in error.value.violations] == [(field, code)]
+    assert world.keys.list(world.tenant) == before

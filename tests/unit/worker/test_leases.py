@@ -201,6 +201,18 @@ def test_what_is_given_back_runs_elsewhere_at_once() -> None:
     assert (desk.row().worker, desk.row().status) == ("b", AttemptStatus.SUCCEEDED)
 
 
+def test_giving_back_uses_none_of_an_attempts_three_deliveries() -> None:
+    desk = Desk(returns({"v": 1}))
+    for turn in range(5):
+        worker = desk.worker(f"stopping-{turn}")
+        worker.give_back([begun(desk, worker) if turn == 0 else desk.claim_one(worker)])
+    for name in ("lost", "lost too"):
+        desk.claim_one(desk.worker(name))
+        desk.lose_lease()
+    desk.work(desk.worker("last"))
+    assert (desk.row().status, desk.row().deliveries, desk.row().returned) == (AttemptStatus.SUCCEEDED, 8, 5)
+
+
 def test_what_was_given_back_is_neither_renewed_nor_failed_by_its_old_worker() -> None:
     def run(args: dict[str, Any], ctx: ActionContext) -> dict[str, Any]:
         worker.give_back([claimed])

@@ -12,6 +12,8 @@ from typing import Final, Protocol
 
 import msgspec
 
+from ductor.model.recurrence import Recurrence, ScheduleKey
+
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One stored row. `body` is opaque to the table; `version` is what conditions compare.
@@ -234,6 +236,21 @@ class Timers(Protocol):
 
         An earlier armed wake-up stays armed.
         """
+        ...
+
+
+class CronSchedules(Protocol):
+    """An outside scheduler that calls us for each schedule: at least once per call, up to a minute late.
+
+    It decides nothing: whoever is called looks at the schedule as stored then. A call too many or twice is harmless.
+    """
+
+    def put(self, key: ScheduleKey, recurrence: Recurrence) -> None:
+        """Call for this schedule from now on as `recurrence` says, and no more as it was told before."""
+        ...
+
+    def remove(self, key: ScheduleKey) -> None:
+        """Call no more for this schedule; an unknown one is no error."""
         ...
 
 

@@ -24,6 +24,7 @@ _LATEST_MS: Final = 220_898_664_000_000
 
 _DAY: Final = timedelta(days=1)
 _MINUTE: Final = timedelta(minutes=1)
+_WEEKS: Final = 54
 _MAX_SKIPPED: Final = 2_000
 """Local minutes that one gap can hold (a day, when a zone crosses the date line), and some."""
 
@@ -68,6 +69,16 @@ def local_times_skipped(cron: Cron, zone: ZoneInfo, start: int, days: int) -> It
             minutes = (first + place * _MINUTE for place in range(jump // _MINUTE))
             yield from filter(cron.fires_at, minutes)
         moment = after
+
+
+def offset_minutes(timezone: str, start: int) -> frozenset[int]:
+    """The offsets from UTC that the zone has in the year after `start` (epoch ms), as minutes past the full hour."""
+    zone = _zone(timezone)
+    if zone is None:
+        return frozenset({0})
+    moment = _moment(min(max(start, 0), _LATEST_MS))
+    weeks = (moment + timedelta(weeks=week) for week in range(_WEEKS))
+    return frozenset(int(_offset(zone, week).total_seconds()) // 60 % 60 for week in weeks)
 
 
 def _next_by_rate(spec: Spec, after: int) -> int | None:

@@ -14,6 +14,7 @@ from ductor.testing.actors import VISIBILITY_MS, CoordinatorActor, WorkerActor
 from ductor.testing.chaos import Crash
 from ductor.testing.levers import Levers
 from ductor.testing.pauses import Outside
+from ductor.testing.rounds import Rounds
 from ductor.testing.world import World
 
 DRAIN_ROUNDS: Final = 4_000
@@ -56,6 +57,7 @@ class Schedule:
         self._requests = 0
         self._last_request: tuple[str, str, str] | None = None
         self._swept_at = 0
+        self._rounds = Rounds(world)
         self.outside = Outside(world)
         world.chaos.meanwhile = self._meanwhile
         self._events: list[Event] = [
@@ -277,22 +279,7 @@ class Schedule:
 
     def round(self) -> bool:
         """Everybody does what can be done at this moment; whether anybody did anything."""
-        world = self.world
-        moved = world.timer.step()
-        for coordinator in world.coordinators:
-            moved += coordinator.deliver(10)
-        for worker in world.workers:
-            moved += worker.claim(10)
-            for one in worker.waiting:
-                worker.begin(one)
-                moved += 1
-            ready = worker.ready
-            if ready:
-                worker.finish(ready)
-                moved += len(ready)
-            if worker.running:
-                worker.look(heed=True)
-        return moved > 0
+        return self._rounds.round()
 
     def _wait(self) -> bool:
         """Let time pass until the next thing can happen; False when there is none."""
@@ -302,16 +289,9 @@ class Schedule:
             # Also while others are busy: whoever looks at something once a day must not keep the sweeper away.
             self._swept_at = now
             world.sweeper.sweep()
-        moments = [at for at in (world.intents.next_visible_at(), world.steps.next_visible_at()) if at is not None]
-        for worker in world.workers:
-            left = worker.next_ready_in
-            if left is not None:
-                moments.append(now + min(left, 3_000))
-        at = world.timers.next_at()
-        if at is not None:
-            moments.append(at - self.world.chaos.chances.early_ms)
-        if moments:
-            world.clock.set(max(min(moments), now + 1))
+        moment = self._rounds.next_moment()
+        if moment is not None:
+            world.clock.set(max(moment, now + 1))
             return True
         return world.profile.sweeper and self._sweep_next()
 

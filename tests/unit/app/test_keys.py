@@ -123,7 +123,7 @@ def test_last_used_moves_by_the_hour(world: World) -> None:
 
 def test_a_list_has_only_the_tenants_own_keys(world: World) -> None:
     other = world.tenants.create("other").id
-    mine = world.keys.issue(other, "a", ["workflow:read"]), world.keys.issue(other, "b")
+    mine = [world.keys.issue(other, name, ["workflow:read"]) for name in ("a", "b")]
     assert [key.id for key in world.keys.list(other)] == [key.id for key in mine]
 
 

@@ -201,6 +201,18 @@ class Triggers:
 
         Refuses as `trigger` does, but nobody's authority is asked for, and releases are not pinned.
         """
+        done = self.start_with(tenant, definition_id, request, cause, ())
+        if done is None:
+            raise RuntimeError(f"run {cause.run_id} was refused by a condition that nobody made")
+        return done
+
+    def start_with(
+        self, tenant: str, definition_id: str, request: TriggerRequest, cause: Cause, also: tuple[Op, ...]
+    ) -> Triggered | None:
+        """As `start`, and `also` is written with the run's header or not at all; None when one of its conditions is
+
+        lost. A run that was there before (`repeated`) is no write: then nothing of `also` is stored.
+        """
         check_request(request)
         known = self._table.get(run_pk(cause.run_id), HEAD)
         if known is not None:
@@ -218,10 +230,14 @@ class Triggers:
                 state.origin, event=cause.event, scheduled_at=cause.scheduled_at, depth=cause.depth
             )
             ops: list[Op] = [Put(header_item(state), Expect.ABSENT), *index_puts(state.origin, state.version, ())]
+            others = len(ops)
+            ops.extend(also)
             lost = self._table.write(ops)
             if lost is None:
                 self._send_start(state)
                 return Triggered(cause.run_id, RunStatus.RUNNING, repeated=False)
+        if lost.index >= others:
+            return None
         if lost.current is None:
             raise RuntimeError(f"run {cause.run_id} could not be admitted: {lost}")
         return self._known(cause.run_id, lost.current)

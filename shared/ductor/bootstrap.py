@@ -35,6 +35,7 @@ from ductor.app.definitions import Definitions
 from ductor.app.dispatch import Dispatcher
 from ductor.app.engine_loop import EngineLoop
 from ductor.app.event_rows import EventRows
+from ductor.app.event_triggers import EventTriggers
 from ductor.app.events import Events
 from ductor.app.gate import Gate
 from ductor.app.keys import Keys
@@ -168,7 +169,14 @@ class LocalApp:
         )
         waiters, event_rows = Waiters(table, payloads), EventRows(table, clock)
         self.events = Events(
-            waiters=waiters, rows=event_rows, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
+            waiters=waiters,
+            rows=event_rows,
+            intents=intents,
+            unit=unit,
+            clock=clock,
+            ids=ids,
+            faults=faults,
+            starts=EventTriggers(table=table, library=library, triggers=self.triggers, gate=Gate(table)),
         )
         lines = lineage(
             table=table,

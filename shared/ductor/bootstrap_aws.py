@@ -27,6 +27,8 @@ from ductor.ports import Clock, Ids
 
 if TYPE_CHECKING:
     from ductor.actions.registry import ActionRegistry
+    from ductor.app.events import Events
+    from ductor.app.trigger import Triggers
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 """(event, context) to answer, as Lambda calls it."""
@@ -246,9 +248,6 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.control import Controls
     from ductor.app.decisions import Decisions
     from ductor.app.definitions import Definitions
-    from ductor.app.event_rows import EventRows
-    from ductor.app.events import Events
-    from ductor.app.gate import Gate
     from ductor.app.keys import Keys
     from ductor.app.operations import Operations
     from ductor.app.runs import Runs
@@ -256,8 +255,6 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.successors import Continuations
     from ductor.app.tenants import Tenants
     from ductor.app.tree import RunTrees
-    from ductor.app.trigger import Triggers
-    from ductor.app.waiters import Waiters
 
     of = made or parts()
     Telemetry("api")
@@ -267,16 +264,7 @@ def api(made: Parts | None = None) -> Handler:
         identity=GatewayIdentity(),
         keys=Keys(of.table, of.clock, of.ids),
         definitions=definitions,
-        triggers=Triggers(
-            table=of.table,
-            payloads=of.payloads,
-            intents=of.intents,
-            unit=of.unit,
-            clock=of.clock,
-            ids=of.ids,
-            library=of.library,
-            gate=Gate(of.table),
-        ),
+        triggers=_triggers(of),
         controls=Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids),
         decisions=Decisions(
             table=of.table,
@@ -313,15 +301,7 @@ def api(made: Parts | None = None) -> Handler:
             clock=of.clock,
             ids=of.ids,
         ),
-        events=Events(
-            waiters=Waiters(of.table, of.payloads),
-            rows=EventRows(of.table, of.clock),
-            intents=of.intents,
-            unit=of.unit,
-            clock=of.clock,
-            ids=of.ids,
-            faults=of.faults,
-        ),
+        events=_events(of),
         runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants),
         admin=Administration(
             table=of.table,
@@ -336,6 +316,43 @@ def api(made: Parts | None = None) -> Handler:
         ids=of.ids,
     )
     return build_api(deps)
+
+
+def _triggers(of: Parts) -> Triggers:
+    """What starts runs, for every function that does."""
+    from ductor.app.gate import Gate
+    from ductor.app.trigger import Triggers
+
+    return Triggers(
+        table=of.table,
+        payloads=of.payloads,
+        intents=of.intents,
+        unit=of.unit,
+        clock=of.clock,
+        ids=of.ids,
+        library=of.library,
+        gate=Gate(of.table),
+    )
+
+
+def _events(of: Parts) -> Events:
+    """What delivers events, from the API and from the bus."""
+    from ductor.app.event_rows import EventRows
+    from ductor.app.event_triggers import EventTriggers
+    from ductor.app.events import Events
+    from ductor.app.gate import Gate
+    from ductor.app.waiters import Waiters
+
+    return Events(
+        waiters=Waiters(of.table, of.payloads),
+        rows=EventRows(of.table, of.clock),
+        intents=of.intents,
+        unit=of.unit,
+        clock=of.clock,
+        ids=of.ids,
+        faults=of.faults,
+        starts=EventTriggers(table=of.table, library=of.library, triggers=_triggers(of), gate=Gate(of.table)),
+    )
 
 
 def authorizer(made: Parts | None = None) -> Handler:

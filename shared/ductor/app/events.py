@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -12,7 +12,9 @@ from ductor.app.access import Caller, Scope, require
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.event_rows import EventRows, Received
 from ductor.app.refusals import invalid
+from ductor.app.refused_starts import RefusedPage, RefusedStart
 from ductor.app.waiters import Claimed, Waiters
+from ductor.model.causation import RESERVED
 from ductor.model.errors import ErrorCode, refuse
 from ductor.model.intent import Intent
 from ductor.model.json import encode
@@ -29,21 +31,53 @@ RESUME_SKEW_MS: Final = 1_000
 
 TOLD_AT_ONCE: Final = 100
 
-Starts = Callable[[str, Event], tuple[str, ...]]
-"""(tenant, event) to the runs that its triggers started; called again when a publication is taken up again."""
+
+class Started(msgspec.Struct, frozen=True):
+    """The runs that an event started, and the starts that were refused and recorded."""
+
+    runs: tuple[str, ...] = ()
+    refused: tuple[RefusedStart, ...] = ()
+
+
+class Starts(Protocol):
+    """Starts the runs that events start (`app.event_triggers`)."""
+
+    def listens(self, tenant: str, event_name: str) -> bool:
+        """Whether such an event may start any."""
+        ...
+
+    def start(self, tenant: str, event: Event) -> Started:
+        """Start them; called again when a publication is taken up again."""
+        ...
+
+    def refused(self, caller: Caller, limit: int | None, cursor: str | None) -> RefusedPage:
+        """What could not be started, newest first."""
+        ...
+
+
+class StartsNothing:
+    """No triggers."""
+
+    def listens(self, _tenant: str, _event_name: str) -> bool:
+        return False
+
+    def start(self, _tenant: str, _event: Event) -> Started:
+        return Started()
+
+    def refused(self, _caller: Caller, _limit: int | None, _cursor: str | None) -> RefusedPage:
+        return RefusedPage((), None)
 
 
 class Published(msgspec.Struct, frozen=True):
-    """`matched`: how many pauses the event resolved; 0 also for a repetition of an event."""
+    """`matched`: how many pauses the event resolved; 0 also for a repetition of an event.
+
+    `started_runs` are those of triggers, `refused_starts` what triggers wanted to start and could not.
+    """
 
     event_id: str
     matched: int
     started_runs: tuple[str, ...] = ()
-
-
-def starts_nothing(_tenant: str, _event: Event) -> tuple[str, ...]:
-    """No triggers."""
-    return ()
+    refused_starts: tuple[RefusedStart, ...] = ()
 
 
 class Events:
@@ -64,7 +98,7 @@ class Events:
         clock: Clock,
         ids: Ids,
         faults: Faults,
-        starts: Starts = starts_nothing,
+        starts: Starts | None = None,
     ) -> None:
         self._waiters = waiters
         self._rows = rows
@@ -73,7 +107,7 @@ class Events:
         self._clock = clock
         self._ids = ids
         self._faults = faults
-        self._starts = starts
+        self._starts = starts or StartsNothing()
 
     def publish(self, caller: Caller, event: Event) -> Published:
         """Publish for the caller's tenant. Refused with INVALID_ARGUMENT or PAYLOAD_TOO_LARGE, nothing has happened."""
@@ -89,6 +123,16 @@ class Events:
                 return Published(event.event_id, 0)
             return self._deliver(tenant, event, row, received, resumed=not fresh)
 
+    def refused_starts(self, caller: Caller, limit: int | None, cursor: str | None) -> RefusedPage:
+        """Runs that events should have started in the last 30 days and that were refused, newest first."""
+        return self._starts.refused(caller, limit, cursor)
+
+    def hear(self, tenant: str, event: Event) -> Published:
+        """Deliver an event of the engine itself, which only starts runs. If nobody listens it costs some reads."""
+        if not self._starts.listens(tenant, event.event_name):
+            return Published(event.event_id, 0)
+        return self.accept(tenant, event)
+
     def _deliver(self, tenant: str, event: Event, row: Item, received: Received, *, resumed: bool) -> Published:
         event = msgspec.structs.replace(event, received_at=received.received_at)
         self._faults.at("events.after_receive")
@@ -97,10 +141,10 @@ class Events:
             event = self._rows.keep(tenant, event)
             self._faults.at("events.after_keep")
             matched = self._tell(self._claim_all(tenant, event, resumed=resumed))
-        started = self._starts(tenant, event)
+        started = self._starts.start(tenant, event)
         self._faults.at("events.after_send")
-        self._rows.finish(row, Received(received.received_at, True, matched, started))
-        return Published(event.event_id, matched, started)
+        self._rows.finish(row, Received(received.received_at, True, matched, started.runs))
+        return Published(event.event_id, matched, started.runs, started.refused)
 
     def _tell(self, claimed: Iterator[Intent]) -> int:
         """Tell the runs, a part of them at a time: a publisher that dies has not told nobody. How many pauses."""
@@ -131,8 +175,11 @@ def _live_at(waiter: Waiter, event: Event, *, resumed: bool) -> bool:
 
 
 def check_event(event: Event) -> None:
-    """Refuse what cannot be an event."""
+    """Refuse what cannot be an event of somebody else than the engine."""
     _check_text(event.event_name, 1, MAX_NAME_CHARS, "event_name")
+    if event.event_name.startswith(RESERVED):
+        message = f"names that begin with {RESERVED} are the engine's own; choose another one"
+        raise invalid("EVENT_NAME_RESERVED", message, "event_name")
     _check_text(event.event_id, 1, MAX_EVENT_ID_CHARS, "event_id")
     _check_text(event.correlation_key, 0, MAX_KEY_CHARS, "correlation_key")
     try:

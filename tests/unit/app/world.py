@@ -16,6 +16,7 @@ from ductor.app.control import Controls
 from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
 from ductor.app.event_rows import EventRows
+from ductor.app.event_triggers import EventTriggers
 from ductor.app.events import Events
 from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
@@ -176,6 +177,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             faults=NoFaults(),
+            starts=EventTriggers(table=self.table, library=self.library, triggers=self.triggers, gate=Gate(self.table)),
         )
         self.runs = Runs(table=self.table, payloads=self.payloads, library=self.library, tenants=self.tenants)
         self.tenant = self.tenants.create("first").id

@@ -22,12 +22,14 @@ class Behaviour(Protocol):
     `Plain` has the answers of a type that does not take part in something; derive from it. `speaks` says whether the
     type has registrations or commands of its own: asking the others would cost every transition. A type that
     `takes_signals` is told of each signal while it waits, and may leave it. The attempts of a `patient` type may take
-    long to stop, so that one looks after them ever more rarely.
+    long to stop, so that one looks after them ever more rarely. A `resolvable` type may be resolved by an operator
+    while an attempt of it is out.
     """
 
     speaks: bool
     takes_signals: bool
     patient: bool
+    resolvable: bool
 
     def compile(self, step: Step) -> Any:
         """The step's args, parsed and with compiled expressions. Raises ValueError for args that validation refuses."""
@@ -84,6 +86,7 @@ class Plain:
     speaks = False
     takes_signals = False
     patient = False
+    resolvable = False
 
     def compile(self, step: Step) -> Any:
         return None

@@ -217,6 +217,22 @@ def _attempt_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return chain(own.node.behaviour.finished(own, intent), hold(ctx, own.id))
 
 
+def _attempt_started(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    """A worker outside has taken the attempt. Known already, or no longer waited for: nothing changes."""
+    place = ctx.place(intent.node)
+    entry = place.entry if place else None
+    if place is None or entry is None or not place.open or ctx.state.ending or ctx.state.status.terminal:
+        return
+    out = entry.status is NodeStatus.SCHEDULED
+    told = (intent.body["worker"], intent.body["deadline"])
+    if out and (entry.attempt, entry.generation) == (intent.attempt, intent.generation) and told != _watched(entry):
+        yield tr.NodeWatched(intent.node, told[1], told[0], intent.actor)
+
+
+def _watched(entry: NodeState) -> tuple[str, int]:
+    return entry.worker, entry.deadline
+
+
 def _attempt_ended(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     yield from late_effect(ctx, intent)
     yield from _attempt_finished(ctx, intent)
@@ -274,6 +290,7 @@ _RULES: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] 
     IntentKind.START: _start,
     IntentKind.TIMER_FIRED: _start_late,
     IntentKind.ATTEMPT_FINISHED: _attempt_ended,
+    IntentKind.ATTEMPT_STARTED: _attempt_started,
     IntentKind.COMMAND_FAILED: _command_failed,
     IntentKind.CHILD_FINISHED: _child_finished,
     IntentKind.PARENT_CLOSED: _parent_closed,
@@ -354,9 +371,14 @@ def _decision_refusal(ctx: TickContext, intent: Intent) -> tuple[str, str] | Non
     if ctx.state.status.terminal:
         return "RUN_TERMINAL", f"the run has already ended as {ctx.state.status.value}"
     stopping = ctx.state.ending is not None or (place is not None and not place.open)
-    if place is None or entry is None or entry.status is not NodeStatus.WAITING or stopping:
+    if place is None or entry is None or not _decidable(place, entry) or stopping:
         return "NOT_WAITING", f"not waiting: {intent.node} is {entry.status.value if entry else 'pending'}"
     return place.node.behaviour.refuses(NodeContext(ctx, place), intent)
+
+
+def _decidable(place: Place, entry: NodeState) -> bool:
+    out = entry.status is NodeStatus.SCHEDULED and place.node.behaviour.resolvable
+    return out or entry.status is NodeStatus.WAITING
 
 
 def _control_refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKind) -> tuple[str, str] | None:

@@ -155,6 +155,7 @@ def _node_scheduled(graph: Graph, state: RunState, t: tr.NodeScheduled, at: int)
     node.input = t.input
     node.connection = t.connection
     node.scheduled_at = at
+    node.worker = ""
     node.deadline = t.deadline
     if t.child:
         state.children[child_key(t.node, t.attempt, t.generation)] = t.child
@@ -246,6 +247,22 @@ def _node_checked(graph: Graph, state: RunState, t: tr.NodeChecked, _at: int) ->
     mark(state, place, node)
 
 
+def _node_watched(graph: Graph, state: RunState, t: tr.NodeWatched, _at: int) -> None:
+    place = place_of(graph, state, t.node)
+    node = entry_of(place)
+    node.worker = t.worker
+    node.deadline = t.deadline
+    mark(state, place, node)
+
+
+def _node_overdue(graph: Graph, state: RunState, t: tr.NodeOverdue, _at: int) -> None:
+    entry_of(place_of(graph, state, t.node)).deadline = 0
+
+
+def _attempt_abandoned(_graph: Graph, _state: RunState, _t: tr.AttemptAbandoned, _at: int) -> None:
+    """The node itself changes by what follows."""
+
+
 def _event_consumed(_graph: Graph, state: RunState, t: tr.EventConsumed, at: int) -> None:
     kept = {mark: since for mark, since in state.consumed.items() if since > at - CONSUMED_MS and mark != t.mark}
     newest = list(kept.items())[1 - MAX_CONSUMED :]
@@ -287,6 +304,9 @@ _EVOLVE: dict[type, Callable[[Graph, RunState, Any, int], None]] = {
     tr.NodeSkipped: _node_skipped,
     tr.NodeCancelled: _node_cancelled,
     tr.NodeChecked: _node_checked,
+    tr.NodeWatched: _node_watched,
+    tr.NodeOverdue: _node_overdue,
+    tr.AttemptAbandoned: _attempt_abandoned,
     tr.EventConsumed: _event_consumed,
     tr.SignalKept: _signal_kept,
     tr.SignalTaken: _signal_taken,

@@ -78,6 +78,7 @@ def move(state: RunState, place: Place, node: NodeState, status: NodeStatus, at:
         node.input = NULL
         node.held = False
         node.backoff_left = None
+        node.worker = ""
         if node.cursor:
             tree_of(state).collecting.remove(place.id)
             node.cursor = 0

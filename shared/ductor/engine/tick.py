@@ -271,10 +271,8 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
             yield StartAttempt(node, attempt, generation)
         case tr.NodeChecked(node):
             place = find(ctx.graph, state, node)
-            entry = place.entry if place else None
-            if place is not None and entry is not None and entry.status is NodeStatus.SCHEDULED:
-                kind = RevokeAttempt if stopping or not place.open else CheckAttempt
-                yield kind(node, entry.attempt, entry.generation)
+            closing = stopping or (place is not None and not place.open)
+            yield from _look_after(ctx, node, RevokeAttempt if closing else CheckAttempt)
         case tr.RunEnding():
             yield from _revocations(state)
         case tr.NodeCancelled(node, True):
@@ -282,8 +280,10 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
             entry = place.entry if place else None
             if entry is not None:
                 yield RevokeAttempt(node, entry.attempt, entry.generation)
-        case tr.NodeReset(node, attempt, generation, True):
+        case tr.NodeReset(node, attempt, generation, True) | tr.AttemptAbandoned(node, attempt, generation):
             yield RevokeAttempt(node, attempt, generation)
+        case tr.NodeOverdue(node):
+            yield from _look_after(ctx, node, CheckAttempt)
         case tr.PageClosed(node, number):
             yield from (RevokeAttempt(*out) for out in out_in(ctx, node, number))
             yield from _deaf(ctx, waiting_in(ctx, node, number))
@@ -294,6 +294,14 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
             yield ArmWake(at)
         case _:
             yield from _to_others(state, transition)
+
+
+def _look_after(ctx: TickContext, node: str, kind: type[CheckAttempt | RevokeAttempt]) -> Iterable[Command]:
+    """Ask for the row of the node's attempt, if one is out."""
+    place = find(ctx.graph, ctx.state, node)
+    entry = place.entry if place else None
+    if entry is not None and entry.status is NodeStatus.SCHEDULED:
+        yield kind(node, entry.attempt, entry.generation)
 
 
 def _deaf(ctx: TickContext, places: Iterable[Place]) -> Iterable[Command]:

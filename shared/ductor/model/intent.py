@@ -17,6 +17,7 @@ class IntentKind(StrEnum):
 
     START = "start"
     ATTEMPT_FINISHED = "attempt_finished"
+    ATTEMPT_STARTED = "attempt_started"
     TIMER_FIRED = "timer_fired"
     COMMAND_FAILED = "command_failed"
     PAUSE = "pause"

@@ -80,6 +80,7 @@ class NodeState(
         "connection": "cn",
         "held": "hd",
         "backoff_left": "bl",
+        "worker": "w",
     },
 ):
     """A node that has been touched; an untouched one is `pending` and has no entry.
@@ -90,7 +91,7 @@ class NodeState(
     still lives, every `check_every`, doubling. `scheduled_at` is when the present attempt was handed out, `connection`
     what a templated connection_ref was rendered to. `scatter` stands at a scatter that has begun, `cursor` is the page
     that a gather collects next. `held`: an operator has paused the node; what was left of its backoff when it came to
-    rest is `backoff_left` (ms), None when it had not begun.
+    rest is `backoff_left` (ms), None when it had not begun. `worker` outside has the present attempt; empty: nobody yet.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -115,6 +116,7 @@ class NodeState(
     cursor: int = 0
     held: bool = False
     backoff_left: int | None = None
+    worker: str = ""
 
 
 class JoinState(msgspec.Struct, array_like=True, gc=False):

@@ -170,6 +170,32 @@ class NodeChecked(_Transition, frozen=True, tag="node_checked"):
     check_every: int
 
 
+class NodeWatched(_Transition, frozen=True, tag="node_watched"):
+    """Who outside has the attempt (nobody yet when `worker` is empty), and when it is overdue; 0 = never.
+
+    `actor` is the API key that took it.
+    """
+
+    node: str
+    deadline: int = 0
+    worker: str = ""
+    actor: str = ""
+
+
+class NodeOverdue(_Transition, frozen=True, tag="node_overdue"):
+    """The deadline of an attempt outside has passed: its row is looked at, which says whether it has ended."""
+
+    node: str
+
+
+class AttemptAbandoned(_Transition, frozen=True, tag="attempt_abandoned"):
+    """The node goes on without the attempt that is out: whoever has it is asked to stop."""
+
+    node: str
+    attempt: int
+    generation: int
+
+
 class NodeHeld(_Transition, frozen=True, tag="node_held"):
     """An operator holds the node: it starts nothing until it is released. An attempt that is out goes on."""
 
@@ -391,6 +417,9 @@ Transition = (
     | NodeSkipped
     | NodeCancelled
     | NodeChecked
+    | NodeWatched
+    | NodeOverdue
+    | AttemptAbandoned
     | NodeHeld
     | NodeRested
     | NodeReleased

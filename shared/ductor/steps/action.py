@@ -101,17 +101,22 @@ class ActionBehaviour(Plain):
         return (_schedule(ctx, ctx.entry.input, ctx.entry.connection),)
 
     def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
-        if intent.status is AttemptStatus.SUCCEEDED:
-            return complete(ctx, intent.output)
-        error = intent.error or StepError("WORKER_LOST", "the attempt ended without a result")
-        retry = ctx.retry
-        failures = ctx.entry.attempt - ctx.entry.first_attempt + 1
-        if may_retry(retry, failures, error, ctx.now - ctx.entry.entered_at):
-            key = f"{ctx.tick.state.run_id}/{ctx.id}/{ctx.entry.attempt}"
-            at = ctx.now + jittered_ms(retry, failures, key)
-            return (tr.NodeRetrying(ctx.id, ctx.entry.attempt, short(error), at),)
-        timed_out = intent.status is AttemptStatus.TIMED_OUT
-        return fail(ctx, short(error), NodeStatus.TIMED_OUT if timed_out else NodeStatus.FAILED)
+        return after_attempt(ctx, intent)
+
+
+def after_attempt(ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
+    """What follows from the end of a worker's attempt: the node completes, is tried again, or fails."""
+    if intent.status is AttemptStatus.SUCCEEDED:
+        return complete(ctx, intent.output)
+    error = intent.error or StepError("WORKER_LOST", "the attempt ended without a result")
+    retry = ctx.retry
+    failures = ctx.entry.attempt - ctx.entry.first_attempt + 1
+    if may_retry(retry, failures, error, ctx.now - ctx.entry.entered_at):
+        key = f"{ctx.tick.state.run_id}/{ctx.id}/{ctx.entry.attempt}"
+        at = ctx.now + jittered_ms(retry, failures, key)
+        return (tr.NodeRetrying(ctx.id, ctx.entry.attempt, short(error), at),)
+    timed_out = intent.status is AttemptStatus.TIMED_OUT
+    return fail(ctx, short(error), NodeStatus.TIMED_OUT if timed_out else NodeStatus.FAILED)
 
 
 def connection_template(ref: str) -> Template | None:

@@ -9,6 +9,7 @@ from ductor.engine.behaviour import Behaviour
 from ductor.model.enums import StepType
 from ductor.steps.action import ActionBehaviour
 from ductor.steps.approval import ApprovalBehaviour
+from ductor.steps.bridge import BridgeBehaviour
 from ductor.steps.condition import ConditionBehaviour
 from ductor.steps.event_set import EventSetBehaviour
 from ductor.steps.gather import GatherBehaviour
@@ -31,4 +32,5 @@ BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.WAIT_EVENT: WaitEventBehaviour(),
     StepType.EVENT_SET: EventSetBehaviour(),
     StepType.SUBWORKFLOW: SubworkflowBehaviour(),
+    StepType.BRIDGE: BridgeBehaviour(),
 }

@@ -39,6 +39,19 @@ def test_large_values_travel_between_parent_and_child() -> None:
     assert len(family.world.output(family.root, "c")["a"]["fill"]) == 40_000
 
 
+def test_a_child_whose_last_steps_gave_too_much_together_fails_its_step() -> None:
+    family = Family()
+    half = {"v": 1, "bytes": 3_000_000}
+    family.add("leaf", act("a", doubles.BIG, args=half), act("b", doubles.BIG, args=half), chain=False)
+    family.add("root", sub("c", "leaf"))
+    family.start("root")
+    family.rest()
+    error = family.state().root.nodes["c"].error
+    assert error is not None
+    assert (error.code, error.retryable) == ("OUTPUT_TOO_LARGE", False)
+    assert family.one("leaf").status is RunStatus.COMPLETED
+
+
 def test_the_failure_of_a_child_takes_the_error_edge() -> None:
     family = Family()
     family.add("leaf", boom("a"))

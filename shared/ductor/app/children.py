@@ -15,7 +15,7 @@ from ductor.app.admission import check_size, frozen_variables
 from ductor.app.descent import Descent, readable
 from ductor.app.gate import Gate
 from ductor.app.library import Library
-from ductor.app.run_output import run_output
+from ductor.app.run_output import OutputTooLargeError, run_output
 from ductor.engine.evolve import ABANDON
 from ductor.engine.graph import Graph
 from ductor.engine.scopes import find
@@ -135,9 +135,13 @@ class Children:
         """The end of a child as its parent hears it. The output is stored with the parent first."""
         origin = child.origin
         status = _ENDS.get(child.status, AttemptStatus.FAILED)
+        error = None if status is AttemptStatus.SUCCEEDED else _error(child)
         output: Payload = NULL
         if status is AttemptStatus.SUCCEEDED and not origin.detached:
-            output = self._output(child)
+            try:
+                output = self._output(child)
+            except OutputTooLargeError as fault:
+                status, error = AttemptStatus.FAILED, StepError("OUTPUT_TOO_LARGE", str(fault), retryable=False)
         return Intent(
             id=mark,
             run_id=origin.parent_run_id,
@@ -148,7 +152,7 @@ class Children:
             generation=origin.parent_generation,
             status=status,
             output=output,
-            error=None if status is AttemptStatus.SUCCEEDED else _error(child),
+            error=error,
         )
 
     def _output(self, child: RunState) -> Payload:

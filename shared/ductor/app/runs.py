@@ -31,7 +31,7 @@ from ductor.app.refusals import invalid, node_not_found, precondition, run_not_f
 from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event
 from ductor.app.run_filter import RunFilter
 from ductor.app.run_list import find_runs
-from ductor.app.run_output import run_output
+from ductor.app.run_output import OutputTooLargeError, run_output
 from ductor.app.run_summary import run_waits_on, summarise
 from ductor.app.tenants import Tenants
 from ductor.app.views import (
@@ -211,13 +211,16 @@ class Runs:
     def output(self, caller: Caller, run_id: str) -> JSON:
         """The run's output as it is, unredacted: for programs.
 
-        FAILED_PRECONDITION `RUN_NOT_FINISHED` before its end.
+        FAILED_PRECONDITION `RUN_NOT_FINISHED` before its end, `OUTPUT_TOO_LARGE` when its last steps gave over 5 MB.
         """
         require(caller, Scope.WORKFLOW_READ)
         _, state = self._state(caller, run_id)
         if not state.status.terminal:
             raise precondition("RUN_NOT_FINISHED", f"the run is {effective_status(state).value}; it has no output yet")
-        return run_output(self._definition(state), state, lambda payload: self._payloads.load(run_id, payload))
+        try:
+            return run_output(self._definition(state), state, lambda payload: self._payloads.load(run_id, payload))
+        except OutputTooLargeError as fault:
+            raise precondition("OUTPUT_TOO_LARGE", str(fault)) from fault
 
     def _item(self, caller: Caller, run_id: str) -> Item:
         return header_of(self._table, caller, run_id)

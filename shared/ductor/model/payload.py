@@ -46,6 +46,11 @@ Payload = Inline | RowRef | BlobRef
 NULL: Final = Inline(None)
 
 
+def payload_size(payload: Payload) -> int:
+    """Bytes of the encoded value, known without reading it."""
+    return len(encode(payload.value)) if isinstance(payload, Inline) else payload.size
+
+
 class Stored(msgspec.Struct, frozen=True):
     """Bytes that must be stored before anything refers to them. `ref` says where."""
 

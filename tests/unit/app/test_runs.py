@@ -19,7 +19,7 @@ from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, attempt_sk
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import ErrorCode, StepError
 from ductor.model.json import decode
-from ductor.model.payload import Inline
+from ductor.model.payload import BlobRef, Inline
 from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
 from ductor.model.transition import (
     NodeCompleted,
@@ -325,6 +325,12 @@ class TestOutputs:
 
     def test_a_run_has_its_output_at_the_end(self, world: World, run_id: str) -> None:
         with refused(ErrorCode.FAILED_PRECONDITION, "RUN_NOT_FINISHED"):
+            world.runs.output(world.caller, run_id)
+
+    def test_last_steps_that_gave_too_much_together_are_read_one_by_one(self, world: World, run_id: str) -> None:
+        large = NodeState(status=NodeStatus.COMPLETED, output=BlobRef("nobody/reads-this", 5 * 1_048_576 + 1))
+        change(world, run_id, nodes={"later": large}, status=RunStatus.COMPLETED)
+        with refused(ErrorCode.FAILED_PRECONDITION, "OUTPUT_TOO_LARGE"):
             world.runs.output(world.caller, run_id)
 
 

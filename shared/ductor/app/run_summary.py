@@ -65,6 +65,13 @@ def current_steps(state: RunState) -> tuple[str, ...]:
 
 def run_waits_on(state: RunState, steps: Mapping[str, Step]) -> WaitingOn | None:
     """What a waiting run waits for: of its parked nodes the one that moves first, else the one parked longest."""
+    if state.status is RunStatus.PAUSED:
+        return WaitingOn(
+            kind="operator", detail="the run is paused by an operator", since=state.paused_at, deadline_at=None
+        )
+    if state.slot is not None and state.slot.awaited:
+        detail = f"a free slot for {state.slot.key}"
+        return WaitingOn(kind="concurrency", detail=detail, since=state.slot.since, deadline_at=None)
     if effective_status(state) is not RunStatus.WAITING:
         return None
     waits = [waiting_on(ref, steps.get(ref), node) for ref, node in state.root.nodes.items()]

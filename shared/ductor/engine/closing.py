@@ -15,9 +15,10 @@ from ductor.engine.evolve import ABANDON
 from ductor.engine.graph import Graph, GraphNode
 from ductor.engine.regions import ROOT
 from ductor.engine.scopes import Place, item_path
+from ductor.engine.slots import slot_asked
 from ductor.expressions import Budget, ExpressionError, Template, compile_template
 from ductor.model import transition as tr
-from ductor.model.command import CloseChild, Command, StartLinked, StartSuccessor, TellParent
+from ductor.model.command import CloseChild, Command, LeaveSlot, StartLinked, StartSuccessor, TellParent
 from ductor.model.definition import Compensation, CompensationTarget, Retry
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.errors import StepError, clip
@@ -25,6 +26,7 @@ from ductor.model.json import JSON
 from ductor.model.lineage import COMPENSATION, HOOK, PARENT_DUTY, SUCCESSOR_DUTY, WORKFLOW, read_child_key
 from ductor.model.payload import NULL, Payload
 from ductor.model.run import RunState
+from ductor.model.slots import SLOT_DUTY
 from ductor.model.transition import Transition
 
 CLOSES_PER_TICK: Final = 200
@@ -64,6 +66,9 @@ def close(
     """The run ends as `status`. Plans what follows it; its children and its parent are owed the news."""
     origin = ctx.state.origin
     duties: list[str] = []
+    if ctx.graph.concurrency is not None:
+        yield from _known_slot(ctx)
+        duties += [SLOT_DUTY] if ctx.state.slot is not None else []
     if origin.kind == WORKFLOW and status is not RunStatus.CONTINUED_AS_NEW:
         if origin.parent_run_id:
             duties.append(PARENT_DUTY)
@@ -77,6 +82,16 @@ def close(
     yield tr.RunEnded(status, output, error, reason, tuple(duties))
 
 
+def _known_slot(ctx: TickContext) -> Iterator[Transition]:
+    """A run that ends before its first tick may hold a slot that only its trigger knows of."""
+    try:
+        asked = slot_asked(ctx) if ctx.state.slot is None else None
+    except ExpressionError:
+        return  # then no trigger has found one either
+    if asked is not None:
+        yield asked
+
+
 def owed(state: RunState, *, check: bool) -> Iterable[Command]:
     """What a run that has ended still owes to others. Carrying it out twice is harmless."""
     for duty in state.duties:
@@ -84,6 +99,8 @@ def owed(state: RunState, *, check: bool) -> Iterable[Command]:
             yield TellParent(check)
         elif duty == SUCCESSOR_DUTY:
             yield StartSuccessor()
+        elif duty == SLOT_DUTY:
+            yield from (LeaveSlot(state.slot.lease),) if state.slot else ()
         else:
             yield StartLinked(duty)
     closing = [key for key, policy in state.children.items() if policy != ABANDON]

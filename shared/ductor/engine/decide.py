@@ -24,13 +24,16 @@ from ductor.engine.node_controls import NODE_CONTROLS, control_node, hold, refus
 from ductor.engine.outcome import PARKED, cancel_nodes, complete, ending, fail
 from ductor.engine.scopes import Place, item_path, scatter_of
 from ductor.engine.signals import keep_signal, refuses_signal
+from ductor.engine.slots import ask_slot, leave_slot, slot_due, slot_given
 from ductor.expressions import Budget, ExpressionError
 from ductor.model import transition as tr
 from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import Join, NodeStatus, RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import DECISION_KINDS, NODE_KINDS, OPERATOR_KINDS, Intent, IntentKind
+from ductor.model.json import encode
 from ductor.model.lineage import COMPENSATION
+from ductor.model.payload import MAX_OUTPUT_BYTES, NULL, Inline
 from ductor.model.run import NodeState, Signal, TreeState
 from ductor.model.transition import Transition
 
@@ -82,6 +85,7 @@ def decide_due(ctx: TickContext) -> Iterable[Transition]:
         error = StepError("RUN_TIMED_OUT", "the run did not end within its run_timeout_ms", retryable=False)
         yield from ending(ctx, RunStatus.TIMED_OUT, error, "")
         return
+    yield from slot_due(ctx, MAX_CHECK_MS)
     for ref in [ref for ref, entry in state.root.nodes.items() if _is_due(entry.deadline, entry.check_at, ctx.now)]:
         yield from _node_due(ctx, Place(ctx.graph.by_ref[ref], state.root), 0)
     if state.tree is not None:
@@ -143,6 +147,7 @@ def soonest_due(ctx: TickContext) -> int:
     due = state.tree.due.values() if state.tree else ()
     moments = [entry.check_at for entry in state.root.nodes.values() if entry.check_at]
     moments += [check for _, check in due if check]
+    moments += [state.slot.check_at] if state.slot and state.slot.awaited else []
     if state.status is not RunStatus.PAUSED and not state.ending:
         moments += [entry.deadline for entry in state.root.nodes.values() if entry.deadline]
         moments += [deadline for deadline, _ in due if deadline]
@@ -161,7 +166,8 @@ def decide_end(ctx: TickContext) -> Iterable[Transition]:
     if state.ending is not None:
         undone = state.origin.kind == COMPENSATION and state.ending is RunStatus.FAILED
         error = (verdict(ctx) if undone else None) or state.error
-        yield from close(ctx, state.ending, error=error, reason=state.reason)
+        output = Inline({"merged_into": state.merged_into}) if state.ending is RunStatus.MERGED else NULL
+        yield from close(ctx, state.ending, output, error, state.reason)
     elif state.root.ended == ctx.graph.size and state.status is not RunStatus.PAUSED:
         yield from _completed(ctx)
 
@@ -178,6 +184,10 @@ def _completed(ctx: TickContext) -> Iterable[Transition]:
         error = StepError(wrong.code, f"output: {wrong.message}", retryable=False)
         yield from close(ctx, RunStatus.FAILED, error=error)
         return
+    if (size := len(encode(output))) > MAX_OUTPUT_BYTES:
+        message = f"output: it has {size} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
+        yield from close(ctx, RunStatus.FAILED, error=StepError("OUTPUT_TOO_LARGE", message, retryable=False))
+        return
     yield from close(ctx, RunStatus.COMPLETED, ctx.keep(output))
 
 
@@ -191,8 +201,13 @@ def _joined(place: Place) -> bool:
 
 
 def _start(ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
-    if not ctx.state.started_at and not ctx.state.status.terminal:
+    state = ctx.state
+    if state.started_at or state.status.terminal:
+        return
+    if ctx.graph.concurrency is None:
         yield tr.RunStarted(_deadline(ctx))
+    elif state.slot is None and state.status is not RunStatus.PAUSED:
+        yield from ask_slot(ctx)
 
 
 def _start_late(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
@@ -282,6 +297,10 @@ def _child_finished(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     yield from _attempt_finished(ctx, intent)
 
 
+def _admitted(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
+    return slot_given(ctx, intent, _deadline(ctx))
+
+
 def _parent_closed(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return parent_closed(ctx, intent, _cancel_run, _terminate)
 
@@ -293,6 +312,7 @@ _RULES: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] 
     IntentKind.ATTEMPT_STARTED: _attempt_started,
     IntentKind.COMMAND_FAILED: _command_failed,
     IntentKind.CHILD_FINISHED: _child_finished,
+    IntentKind.ADMIT: _admitted,
     IntentKind.PARENT_CLOSED: _parent_closed,
     IntentKind.DUTY_DONE: duty_done,
 }
@@ -394,6 +414,8 @@ def _control_refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKin
         return "NOT_PAUSED", f"not paused but {status.value}"
     if kind is IntentKind.CANCEL and drain is RunStatus.CANCELLED:
         return "ALREADY_CANCELLING", "the run is already being cancelled"
+    if kind is IntentKind.CANCEL and drain is RunStatus.MERGED:
+        return "ALREADY_MERGED", "another run goes on with what this one brought to a digest"
     if kind not in _OPERATIONS:
         return "OPERATION_UNKNOWN", f"this release does not know the control {kind.value}"
     return None
@@ -408,12 +430,16 @@ def _signal(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     return keep_signal(ctx, Signal(intent.id, intent.body["name"], intent.output, intent.at))
 
 
-def _pause(_ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+def _pause(ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+    yield from leave_slot(ctx)
     yield tr.RunPaused()
 
 
-def _resume(_ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
+def _resume(ctx: TickContext, _intent: Intent) -> Iterable[Transition]:
     yield tr.RunResumed()
+    slot = ctx.state.slot
+    if ctx.graph.concurrency is not None and not (slot.held if slot else ctx.state.started_at):
+        yield from ask_slot(ctx)
 
 
 def _cancel_run(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
@@ -427,7 +453,10 @@ def _terminate(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
 
 def _redrive(ctx: TickContext, intent: Intent) -> Iterable[Transition]:
     yield tr.RunRedriven(_deadline(ctx))
-    yield from _start(ctx, intent)
+    if ctx.graph.concurrency is None:
+        yield from _start(ctx, intent)
+    else:
+        yield from ask_slot(ctx, ctx.now)
 
 
 _OPERATIONS: dict[IntentKind, Callable[[TickContext, Intent], Iterable[Transition]]] = {

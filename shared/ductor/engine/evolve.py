@@ -10,7 +10,7 @@ from collections.abc import Callable
 from heapq import heappush
 from typing import Any, Final
 
-from ductor.engine.evolve_controls import EVOLVE_CONTROLS
+from ductor.engine.evolve_controls import EVOLVE_CONTROLS, rest
 from ductor.engine.evolve_items import DRAIN_CHECK_MS, EVOLVE_ITEMS
 from ductor.engine.graph import Graph
 from ductor.engine.keeping import entry_of, mark, move, place_of, resolve, unready
@@ -79,6 +79,7 @@ def _run_ending(_graph: Graph, state: RunState, t: tr.RunEnding, at: int) -> Non
     state.paused_at = 0
     state.error = t.error
     state.reason = t.reason
+    state.merged_into = t.into
     for node in state.root.nodes.values():
         if node.status is NodeStatus.SCHEDULED:
             node.check_every = DRAIN_CHECK_MS
@@ -94,6 +95,8 @@ def _run_ended(_graph: Graph, state: RunState, t: tr.RunEnded, at: int) -> None:
     state.error = t.error
     state.reason = t.reason
     state.duties = t.duties
+    if state.slot is not None:
+        rest(state.slot)
     if owes(state):
         state.wake_at = at + DUTY_CHECK_MS
 

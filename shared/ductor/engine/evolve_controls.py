@@ -10,9 +10,10 @@ import msgspec
 from ductor.engine.graph import Graph
 from ductor.engine.keeping import entry_of, mark, move, place_of, push, unready
 from ductor.model import transition as tr
-from ductor.model.enums import NodeStatus
+from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.payload import NULL
 from ductor.model.run import Fork, RunState, Tuning
+from ductor.model.slots import SlotState
 
 
 def _node_held(graph: Graph, state: RunState, t: tr.NodeHeld, _at: int) -> None:
@@ -79,6 +80,41 @@ def _run_forked(_graph: Graph, state: RunState, t: tr.RunForked, _at: int) -> No
     state.fork = Fork(t.kept, t.overrides, t.preserved)
 
 
+def _slot_asked(_graph: Graph, state: RunState, t: tr.SlotAsked, at: int) -> None:
+    state.slot = SlotState(t.key, t.lease, t.place, at, check_at=t.check_at, check_every=t.check_every)
+    state.deadline = 0  # the time limit of a run counts from when it may work
+    if state.status is RunStatus.RUNNING and state.ending is None:
+        state.status = RunStatus.PENDING
+    if not state.started_at:
+        state.wake_at = 0  # until here it only said when to look whether the run was ever started
+
+
+def _slot_granted(_graph: Graph, state: RunState, t: tr.SlotGranted, _at: int) -> None:
+    if state.slot is not None:
+        rest(state.slot)
+        state.slot.held = True
+    if state.started_at and state.status is RunStatus.PENDING:
+        state.status = RunStatus.RUNNING
+        state.deadline = t.deadline
+
+
+def _slot_left(_graph: Graph, state: RunState, _t: tr.SlotLeft, _at: int) -> None:
+    if state.slot is not None:
+        rest(state.slot)
+
+
+def _slot_checked(_graph: Graph, state: RunState, t: tr.SlotChecked, _at: int) -> None:
+    if state.slot is not None:
+        state.slot.check_at = t.check_at
+        state.slot.check_every = t.check_every
+
+
+def rest(slot: SlotState) -> None:
+    """The run neither waits for the slot nor has it."""
+    slot.held = False
+    slot.since = slot.check_at = slot.check_every = 0
+
+
 EVOLVE_CONTROLS: Final[dict[type, Callable[[Graph, RunState, Any, int], None]]] = {
     tr.RunForked: _run_forked,
     tr.NodeHeld: _node_held,
@@ -86,4 +122,8 @@ EVOLVE_CONTROLS: Final[dict[type, Callable[[Graph, RunState, Any, int], None]]] 
     tr.NodeReleased: _node_released,
     tr.NodeReset: _node_reset,
     tr.NodeTuned: _node_tuned,
+    tr.SlotAsked: _slot_asked,
+    tr.SlotGranted: _slot_granted,
+    tr.SlotLeft: _slot_left,
+    tr.SlotChecked: _slot_checked,
 }

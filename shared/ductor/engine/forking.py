@@ -124,9 +124,12 @@ def preservable(node: GraphNode) -> bool:
     return node.region == ROOT and node.gather == ROOT and node.scatter == ROOT and not node.needs
 
 
+_WITH_INPUT: Final = frozenset({StepType.ACTION, StepType.AI_ACTION, StepType.AI_AGENT})
+
+
 def overridable(node: GraphNode) -> bool:
     """Whether the step has an input that can be given."""
-    return node.region == ROOT and node.step.type is StepType.ACTION
+    return node.region == ROOT and node.step.type in _WITH_INPUT
 
 
 def first_state(
@@ -137,8 +140,12 @@ def first_state(
     audit: tr.OperatorAudited,
     wake_after_ms: int,
     copy: Copy,
+    slot: tr.SlotAsked | None = None,
 ) -> RunState:
-    """The fork after its first commit: everything kept is in it, and all that follows is ready."""
+    """The fork after its first commit: everything kept is in it, and all that follows is ready.
+
+    With `slot` it waits until its definition's concurrency lets it go on.
+    """
     at, limit = origin.created_at, graph.definition.run_timeout_ms
     state = RunState(origin=origin, updated_at=at, version=FIRST_VERSION)
     wake = at + (min(wake_after_ms, limit) if limit else wake_after_ms)
@@ -147,6 +154,7 @@ def first_state(
         audit,
         tr.RunStarted(at + limit if limit else 0),
         *_copied(graph, plan.kept, copy),
+        *((slot,) if slot else ()),
         tr.WakeArmed(wake),
     ]
     for transition in done:

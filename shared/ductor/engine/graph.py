@@ -11,6 +11,7 @@ from ductor.engine.regions import ROOT, Link, Regions, branch, enters, find_regi
 from ductor.expressions import Program, Template, compile_cel, compile_template
 from ductor.model.definition import Definition, Step
 from ductor.model.enums import EdgeType, StepType
+from ductor.model.slots import concurrency_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Graph:
     """The compiled definition. `nodes` are in definition order, which breaks ties everywhere.
 
     `roots` start with the run. `bodies` are the nodes of each region, by scatter; under ROOT those of the run itself,
-    `size` of them. `speaks`: some type has registrations or commands of its own.
+    `size` of them. `speaks`: some type has registrations or commands of its own. `concurrency` is the key of its rule.
     """
 
     definition: Definition
@@ -74,6 +75,7 @@ class Graph:
     bodies: Mapping[int, tuple[int, ...]]
     size: int
     speaks: bool
+    concurrency: Program | None = None
 
 
 def compile_graph(definition: Definition, behaviours: Mapping[StepType, Behaviour]) -> Graph:
@@ -100,6 +102,7 @@ def compile_graph(definition: Definition, behaviours: Mapping[StepType, Behaviou
         bodies={region: tuple(body) for region, body in bodies.items()},
         size=len(bodies[ROOT]),
         speaks=any(node.behaviour.speaks for node in nodes),
+        concurrency=None if (rule := concurrency_of(definition)) is None else compile_cel(rule.key),
     )
 
 

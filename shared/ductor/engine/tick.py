@@ -39,9 +39,11 @@ from ductor.engine.scopes import Place, find
 from ductor.model import transition as tr
 from ductor.model.command import (
     ArmWake,
+    AskSlot,
     CheckAttempt,
     Command,
     ForwardIntent,
+    LeaveSlot,
     Nudge,
     Registration,
     RevokeAttempt,
@@ -217,6 +219,8 @@ def _commands(ctx: TickContext, intents: Sequence[Intent], left_before: bool) ->
         own = _speaking(ctx, transition) if ctx.graph.speaks else None
         if own is not None:
             commands.extend(own.node.behaviour.commands(own, transition))
+        elif ctx.graph.speaks and isinstance(transition, tr.RunPaused | tr.RunResumed):
+            commands.extend(_rest(ctx, transition))
     if ctx.transitions and _work_left(ctx) and not (left_before and _nudged_already(intents)):
         commands.append(Nudge())
     commands.extend(_again(ctx, intents, commands))
@@ -230,6 +234,14 @@ _SILENT: Final = frozenset({tr.NodeCompleted, tr.NodeSkipped, tr.NodeParked, tr.
 def _nudged_already(intents: Sequence[Intent]) -> bool:
     """Whether the nudge of an earlier tick is still on its way: one at a time is enough, and each causes the next."""
     return all(intent.kind is not IntentKind.NUDGE for intent in intents)
+
+
+def _rest(ctx: TickContext, transition: Transition) -> Iterable[Command]:
+    """What steps that wait ask for when their run comes to rest, or goes on. Those in items are not asked."""
+    for ref, entry in ctx.state.root.nodes.items():
+        node = ctx.graph.by_ref[ref]
+        if entry.status is NodeStatus.WAITING and node.behaviour.speaks:
+            yield from node.behaviour.commands(NodeContext(ctx, Place(node, ctx.state.root)), transition)
 
 
 def _registrations(ctx: TickContext) -> tuple[Registration, ...]:
@@ -261,6 +273,7 @@ def _again(ctx: TickContext, intents: Sequence[Intent], commands: Sequence[Comma
         yield from owed(ctx.state, check=True)
     elif IntentKind.TIMER_FIRED in kinds and wake_at > ctx.now and ArmWake(wake_at) not in commands:
         yield ArmWake(wake_at)
+        yield from _asking(ctx.state)
 
 
 def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
@@ -296,6 +309,13 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
             yield from _to_others(state, transition)
 
 
+def _asking(state: RunState, lease: int = 0) -> Iterable[Command]:
+    """The demand for a slot, if the run still waits for it by the `lease` that it had then (0 = whatever it is)."""
+    slot = state.slot
+    if slot is not None and slot.awaited and lease in (0, slot.lease) and not state.status.terminal:
+        yield AskSlot(slot.lease)
+
+
 def _look_after(ctx: TickContext, node: str, kind: type[CheckAttempt | RevokeAttempt]) -> Iterable[Command]:
     """Ask for the row of the node's attempt, if one is out."""
     place = find(ctx.graph, ctx.state, node)
@@ -312,7 +332,7 @@ def _deaf(ctx: TickContext, places: Iterable[Place]) -> Iterable[Command]:
 
 
 def _to_others(state: RunState, transition: Transition) -> Iterable[Command]:
-    """What other runs get to know."""
+    """What other runs get to know, and those that share a limit with this one."""
     match transition:
         case tr.RunEnded():
             yield from owed(state, check=False)
@@ -321,6 +341,10 @@ def _to_others(state: RunState, transition: Transition) -> Iterable[Command]:
         case tr.LinkedPlanned(kind) if kind in state.duties and ":" in kind:
             yield StartLinked(kind)
             yield ArmWake(state.wake_at)
+        case tr.SlotLeft(lease):
+            yield LeaveSlot(lease)
+        case tr.SlotAsked() | tr.SlotChecked():
+            yield from _asking(state, getattr(transition, "lease", 0))
         case tr.IntentForwarded():
             yield ForwardIntent(*(getattr(transition, name) for name in ForwardIntent.__struct_fields__))
         case _:
@@ -350,6 +374,7 @@ def outstanding(state: RunState) -> tuple[Command, ...]:
         if entry.status is NodeStatus.SCHEDULED:
             kind = RevokeAttempt if state.ending else CheckAttempt
             commands.append(kind(ref, entry.attempt, entry.generation))
+    commands.extend(_asking(state))
     if state.wake_at:
         commands.append(ArmWake(state.wake_at))
     return tuple(commands)

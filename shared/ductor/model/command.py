@@ -93,6 +93,18 @@ class StartSuccessor(msgspec.Struct, frozen=True, omit_defaults=True, tag="start
     """Start the run that goes on where this one ended with continue-as-new."""
 
 
+class AskSlot(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_slot"):
+    """Give the run a slot of its definition's concurrency, or a place in the line; tell it if it has one already."""
+
+    lease: int
+
+
+class LeaveSlot(msgspec.Struct, frozen=True, omit_defaults=True, tag="leave_slot"):
+    """Take back the run's slot, or its place in the line, and let those behind it move up."""
+
+    lease: int
+
+
 class ForwardIntent(msgspec.Struct, frozen=True, omit_defaults=True, tag="forward"):
     """Hand what came too late for this run to its successor, under the same id."""
 
@@ -104,6 +116,35 @@ class ForwardIntent(msgspec.Struct, frozen=True, omit_defaults=True, tag="forwar
     reason: str = ""
     body: JSON = None
     output: Payload = NULL
+
+
+class AskDigest(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_digest"):
+    """Join the digest that the node waits in, or look what has become of it."""
+
+    node: str
+    generation: int
+
+
+class CloseDigest(msgspec.Struct, frozen=True, omit_defaults=True, tag="close_digest"):
+    """Close the digest that the node leads, and give it what was brought."""
+
+    node: str
+    generation: int
+
+
+class YieldDigest(msgspec.Struct, frozen=True, omit_defaults=True, tag="yield_digest"):
+    """Hand on the lead of a digest: this run is paused."""
+
+    node: str
+    generation: int
+
+
+class LeaveDigest(msgspec.Struct, frozen=True, omit_defaults=True, tag="leave_digest"):
+    """The node has ended. `delivered`: with the digest it led, so that the other runs are merged into this one."""
+
+    node: str
+    generation: int
+    delivered: bool = False
 
 
 Command = (
@@ -120,6 +161,12 @@ Command = (
     | StartLinked
     | StartSuccessor
     | ForwardIntent
+    | AskSlot
+    | LeaveSlot
+    | AskDigest
+    | CloseDigest
+    | YieldDigest
+    | LeaveDigest
 )
 
 

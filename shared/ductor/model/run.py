@@ -14,6 +14,7 @@ from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.lineage import Linked, Successor, read_child_key
 from ductor.model.payload import NULL, Payload
+from ductor.model.slots import SlotState
 from ductor.model.transition import Kept, Transition
 
 SCHEMA: Final = 1
@@ -290,7 +291,9 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     `children` are the child runs that have not ended as far as this run knows, with their parent_close_policy.
     `duties` are what other runs must be told or must be started after the end; until they and `children` that follow
     their parent are gone, a run that has ended keeps a wake-up. `linked` are the runs planned at the end, by kind.
-    `late` are the outputs of attempts that succeeded after they had ended otherwise, by node.
+    `late` are the outputs of attempts that succeeded after they had ended otherwise, by node. `slot` is where the run
+    stands in its definition's concurrency, None before it has asked. `merged_into` is the run that goes on for a
+    merged one.
     """
 
     origin: Origin
@@ -323,6 +326,8 @@ class RunState(msgspec.Struct, omit_defaults=True, kw_only=True):
     successor: Successor | None = None
     tuned: dict[str, Tuning] = {}
     fork: Fork | None = None
+    slot: SlotState | None = None
+    merged_into: str = ""
     last: LastTick = msgspec.field(default_factory=LastTick)
 
     @property

@@ -57,11 +57,15 @@ class RunRedriven(_Transition, frozen=True, tag="run_redriven"):
 
 
 class RunEnding(_Transition, frozen=True, tag="run_ending"):
-    """The run will end as `status` once its live attempts have closed; nothing new starts."""
+    """The run will end as `status` once its live attempts have closed; nothing new starts.
+
+    `into` is the run that goes on for one that was merged.
+    """
 
     status: RunStatus
     error: StepError | None = None
     reason: str = ""
+    into: str = ""
 
 
 class RunEnded(_Transition, frozen=True, tag="run_ended"):
@@ -331,6 +335,36 @@ class CheckpointReached(_Transition, frozen=True, tag="checkpoint_reached"):
     name: str
 
 
+class SlotAsked(_Transition, frozen=True, tag="slot_asked"):
+    """The run waits for a slot of its definition's concurrency. `lease` is new with each demand; see `SlotState`."""
+
+    key: str
+    lease: int
+    place: int
+    check_at: int
+    check_every: int
+
+
+class SlotGranted(_Transition, frozen=True, tag="slot_granted"):
+    """The run may go on. `deadline` is when it times out, 0 = it has not started."""
+
+    lease: int
+    deadline: int = 0
+
+
+class SlotLeft(_Transition, frozen=True, tag="slot_left"):
+    """The run waits for its slot no more."""
+
+    lease: int
+
+
+class SlotChecked(_Transition, frozen=True, tag="slot_checked"):
+    """Somebody is asked to look whether the run has been given its slot; the next look is at `check_at`."""
+
+    check_at: int
+    check_every: int
+
+
 class WakeArmed(_Transition, frozen=True, tag="wake_armed"):
     """The run's one wake-up; 0 = it has fired and none is armed."""
 
@@ -437,6 +471,10 @@ Transition = (
     | SignalKept
     | SignalTaken
     | CheckpointReached
+    | SlotAsked
+    | SlotGranted
+    | SlotLeft
+    | SlotChecked
     | WakeArmed
     | OperatorAudited
     | ChildEnded

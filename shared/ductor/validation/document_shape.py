@@ -9,6 +9,7 @@ from typing import Final
 from ductor.model.definition import MAX_EDGES, MAX_STEPS
 from ductor.model.enums import EdgeType, Join, OnError, RedactionPolicy, StepType
 from ductor.model.json import JSON
+from ductor.model.slots import OnLimit
 from ductor.steps.spec import MAX_TIMEOUT_MS
 from ductor.steps.subworkflow import FAMILY_PATTERN
 from ductor.validation.shapes import Anything, Choice, Flag, Integer, Many, Mapped, Number, Record, Shape, Table, Text
@@ -56,14 +57,6 @@ class OverlapPolicy(StrEnum):
 
     SKIP = "skip"
     ALLOW_ALL = "allow_all"
-
-
-class OnLimit(StrEnum):
-    """What a run over the concurrency limit does."""
-
-    QUEUE = "queue"
-    DROP = "drop"
-    CANCEL_OLDEST = "cancel_oldest"
 
 
 def step_label(step: JSON, index: int) -> str:

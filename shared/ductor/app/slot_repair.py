@@ -1,0 +1,161 @@
+"""Looks after slots: frees those of runs that are gone, tells runs that have one and do not know, moves others up.
+
+Nothing here is needed as long as nobody dies at the wrong moment. Bounded per sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import Final
+
+import msgspec
+
+from ductor.app.dispatch import intent_message, send_all
+from ductor.app.headers import HEAD, SHARDS, is_stalled, read_what_is_readable, run_pk, shard, sort_time
+from ductor.app.slot_commands import admission
+from ductor.app.slots import (
+    HOLDER,
+    SLOT,
+    WAITER,
+    Count,
+    Given,
+    Slots,
+    check_pk,
+    decode_count,
+    decode_held,
+    decode_waiting,
+    encode_row,
+    slots_pk,
+)
+from ductor.model.intent import Intent
+from ductor.model.run import RunState
+from ductor.model.slots import SLOT_DUTY
+from ductor.ports import Clock, Delete, Ids, Index, Item, Put, Queue, Table
+
+MAX_PER_SWEEP: Final = 200
+LONGEST_MS: Final = 86_400_000
+
+
+class SlotRepair:
+    """A chore of the sweeper."""
+
+    def __init__(self, *, table: Table, intents: Queue, clock: Clock, ids: Ids) -> None:
+        self._table = table
+        self._slots = Slots(table, clock)
+        self._intents = intents
+        self._clock = clock
+        self._ids = ids
+
+    def sweep(self) -> int:
+        """Look at the slots that it is time to look at; how many."""
+        looked, until = 0, sort_time(self._clock.now_ms())
+        for number in range(SHARDS):
+            page = self._table.query(check_pk(number), high=until, index=Index.I3, limit=max(1, MAX_PER_SWEEP - looked))
+            for item in page.items:
+                self.look(item.pk)
+            looked += len(page.items)
+            if looked >= MAX_PER_SWEEP:
+                return looked
+        return looked
+
+    def look(self, pk: str) -> None:
+        """Make the slots of one key right, and look again later: twice as much later when nothing has happened."""
+        seen = self._table.get(pk, SLOT)
+        if seen is None:
+            return
+        told = self._holders(pk)
+        self._line(pk)
+        self._recount(pk)
+        now = self._clock.now_ms()
+        mark = f"{pk}:look:{self._ids.token(9)}"
+        told += [admission(one, f"{mark}:{place}", now) for place, one in enumerate(self._slots.move_up(pk))]
+        send_all(self._intents, [intent_message(intent, self._ids) for intent in told])
+        self._later(pk, seen)
+
+    def _later(self, pk: str, seen: Item) -> None:
+        item = self._table.get(pk, SLOT)
+        if item is None or item.version != seen.version:
+            return  # it has changed, and whoever did that has asked for a look
+        count = decode_count(item)
+        every = min(count.check_every * 2, LONGEST_MS)
+        at = sort_time(self._clock.now_ms() + count.check_every)
+        body = encode_row(Count(count.held, every))
+        i3 = (check_pk(shard(pk)), f"{at}#{pk}") if count.held else None
+        self._table.write(
+            (Put(msgspec.structs.replace(item, version=item.version + 1, body=body, i3=i3), item.version),)
+        )
+
+    def _holders(self, pk: str) -> list[Intent]:
+        """Slots of runs that have ended or have stepped out are free; those who wait for one that they have hear it."""
+        told: list[Intent] = []
+        rows = {item.sk.removeprefix(HOLDER): item for item in self._slots.rows(pk, HOLDER)}
+        for run_id, state in self._states(rows).items():
+            item = rows[run_id]
+            lease = decode_held(item).lease
+            verdict = _judged(state, pk, lease, holds=True)
+            if verdict is Verdict.GONE:
+                self._free(item)
+            elif verdict is Verdict.UNTOLD:
+                mark = f"{pk}:again:{self._ids.token(9)}"
+                told.append(admission(Given(run_id, lease), mark, self._clock.now_ms()))
+        return told
+
+    def _line(self, pk: str) -> None:
+        """Who has ended or has stepped out waits no more."""
+        rows = {decode_waiting(item).run_id: item for item in self._slots.rows(pk, WAITER)}
+        for run_id, state in self._states(rows).items():
+            item = rows[run_id]
+            if _judged(state, pk, decode_waiting(item).lease, holds=False) is Verdict.GONE:
+                self._table.write((Delete(item.pk, item.sk, item.version),))
+
+    def _states(self, run_ids: Iterable[str]) -> dict[str, RunState]:
+        """Those that can be read. A run that is to go on for another one may not be there yet."""
+        found: dict[str, RunState] = {}
+        for item in self._table.batch_get([(run_pk(run_id), HEAD) for run_id in run_ids]).values():
+            state = None if is_stalled(item) else read_what_is_readable(item)
+            if state is not None:
+                found[state.run_id] = state
+        return found
+
+    def _free(self, item: Item) -> None:
+        """The holder's row and the count in one write, as always."""
+        count = self._table.get(item.pk, SLOT)
+        held = decode_count(count).held if count is not None else 1
+        counted = self._slots.counted(item.pk, count, max(0, held - 1))
+        self._table.write((Delete(item.pk, item.sk, item.version), counted))
+
+    def _recount(self, pk: str) -> None:
+        """The count is what its rows say, whatever somebody did to the table by hand."""
+        item = self._table.get(pk, SLOT)
+        if item is None:
+            return
+        there = sum(1 for _ in self._slots.rows(pk, HOLDER))
+        if there != decode_count(item).held:
+            self._table.write((self._slots.counted(pk, item, there),))
+
+
+class Verdict(Enum):
+    """What a row means: it stays, its run has gone, or its run has a slot and does not know."""
+
+    STAYS = auto()
+    GONE = auto()
+    UNTOLD = auto()
+
+
+def _judged(state: RunState, pk: str, lease: int, *, holds: bool) -> Verdict:
+    """Going by the run's own state, which was read after the row."""
+    slot, own = state.slot, state.origin
+    if state.status.terminal:
+        # What the run still owes it does itself.
+        return Verdict.STAYS if SLOT_DUTY in state.duties else Verdict.GONE
+    if slot is None:
+        return Verdict.STAYS
+    if slots_pk(own.tenant, own.environment, own.family_slug, slot.key) != pk:
+        return Verdict.GONE
+    if slot.lease != lease:
+        # It has stepped out since; or it asks anew, and takes over the slot that it finds.
+        return Verdict.STAYS if holds and slot.awaited and slot.lease > lease else Verdict.GONE
+    if slot.awaited:
+        return Verdict.UNTOLD if holds else Verdict.STAYS
+    return Verdict.STAYS if holds and slot.held else Verdict.GONE

@@ -8,6 +8,7 @@ import msgspec
 
 from ductor.app.children import Children
 from ductor.app.descent import Descent
+from ductor.app.digests import Digests
 from ductor.app.dispatch import AttemptDoor, Handler
 from ductor.app.gate import Gate
 from ductor.app.library import Library
@@ -36,7 +37,7 @@ def lineage(
     library: Library,
     gate: Gate | None = None,
 ) -> Lineage:
-    """Children, compensations, hooks and successors, ready for a dispatcher. Not thread-safe."""
+    """Children, compensations, hooks, successors and digests, ready for a dispatcher. Not thread-safe."""
     descent = Descent(table=table, payloads=payloads, intents=intents, clock=clock, ids=ids)
     children, linked, successors = Children(descent, library, gate), LinkedRuns(descent, table), Successors(descent)
     return Lineage(
@@ -47,5 +48,6 @@ def lineage(
             StartLinked: linked.start,
             StartSuccessor: successors.start,
             ForwardIntent: successors.forward,
+            **Digests(table, payloads, clock).handlers(),
         },
     )

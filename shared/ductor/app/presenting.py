@@ -10,6 +10,7 @@ import msgspec
 from ductor.app.views import ErrorView, WaitingOn
 from ductor.expressions.redaction import redact
 from ductor.model.definition import Definition, Step
+from ductor.model.digest import DigestWait, Phase
 from ductor.model.enums import NodeStatus, RedactionPolicy, StepType
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
@@ -108,6 +109,8 @@ def _detail(ref: str, step: Step | None, node: NodeState) -> str:
     """What the wait is for, in words."""
     if step is not None and step.type is StepType.APPROVAL:
         return f"step {ref}: a decision by {approval.parse_args(step.args).audience.describe()}"
+    if step is not None and step.type is StepType.DIGEST:
+        return f"step {ref}: {_digest(step, node)}"
     if step is not None and step.type in _EVENTS:
         inline = isinstance(node.input, Inline) and node.input.value
         told = _missing(step, msgspec.convert(inline, EventWait)) if inline else _named(step)
@@ -126,6 +129,16 @@ def _missing(step: Step, pause: EventWait) -> Iterator[str]:
             times = f"{left} of " if left > 1 else ""
             key = "" if step.redaction_policy is RedactionPolicy.OMIT else f" for {one.correlation_key}"
             yield f"{times}event {one.event_name}{key}"
+
+
+def _digest(step: Step, node: NodeState) -> str:
+    """Which digest, and whether the run leads it. The key is an address, like a correlation key."""
+    if not isinstance(node.input, Inline):
+        return "the close of its digest"
+    wait = msgspec.convert(node.input.value, DigestWait)
+    key = "" if step.redaction_policy is RedactionPolicy.OMIT else f" {wait.key}"
+    leads = wait.phase in (Phase.LEADING, Phase.CLOSING)
+    return f"the close of digest{key}, {'which it leads' if leads else 'which another run leads'}"
 
 
 def _named(step: Step) -> Iterator[str]:

@@ -39,7 +39,7 @@ def parent_closed(ctx: TickContext, intent: Intent, cancel: Rule, terminate: Rul
         return ()
     if intent.body == "terminate":
         return terminate(ctx, intent)
-    return () if ctx.state.ending is RunStatus.CANCELLED else cancel(ctx, intent)
+    return () if ctx.state.ending in (RunStatus.CANCELLED, RunStatus.MERGED) else cancel(ctx, intent)
 
 
 def late_effect(ctx: TickContext, intent: Intent) -> Iterator[Transition]:

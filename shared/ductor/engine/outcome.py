@@ -95,9 +95,11 @@ def item_failed(ctx: TickContext, place: Place, error: StepError) -> Iterable[Tr
     yield from above.node.behaviour.item_ended(NodeContext(ctx, above), (place.index, error))
 
 
-def ending(ctx: TickContext, status: RunStatus, error: StepError | None, reason: str) -> Iterable[Transition]:
+def ending(
+    ctx: TickContext, status: RunStatus, error: StepError | None, reason: str, into: str = ""
+) -> Iterable[Transition]:
     """Nothing new starts from here; parked nodes are cancelled at once, live attempts drain."""
-    yield tr.RunEnding(status, error, reason)
+    yield tr.RunEnding(status, error, reason, into)
     yield from cancel_nodes(ctx, PARKED)
 
 

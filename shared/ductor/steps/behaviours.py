@@ -8,9 +8,11 @@ from typing import Final
 from ductor.engine.behaviour import Behaviour
 from ductor.model.enums import StepType
 from ductor.steps.action import ActionBehaviour
+from ductor.steps.ai_action import AiBehaviour
 from ductor.steps.approval import ApprovalBehaviour
 from ductor.steps.bridge import BridgeBehaviour
 from ductor.steps.condition import ConditionBehaviour
+from ductor.steps.digest import DigestBehaviour
 from ductor.steps.event_set import EventSetBehaviour
 from ductor.steps.gather import GatherBehaviour
 from ductor.steps.race import RaceBehaviour
@@ -22,6 +24,8 @@ from ductor.steps.wait_event import WaitEventBehaviour
 
 BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.ACTION: ActionBehaviour(),
+    StepType.AI_ACTION: AiBehaviour(),
+    StepType.AI_AGENT: AiBehaviour(),
     StepType.DATAFLOW: DataflowBehaviour(),
     StepType.CONDITION: ConditionBehaviour(),
     StepType.WAIT: WaitBehaviour(),
@@ -31,6 +35,7 @@ BEHAVIOURS: Final[Mapping[StepType, Behaviour]] = {
     StepType.RACE: RaceBehaviour(),
     StepType.WAIT_EVENT: WaitEventBehaviour(),
     StepType.EVENT_SET: EventSetBehaviour(),
+    StepType.DIGEST: DigestBehaviour(),
     StepType.SUBWORKFLOW: SubworkflowBehaviour(),
     StepType.BRIDGE: BridgeBehaviour(),
 }

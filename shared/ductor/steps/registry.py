@@ -66,7 +66,15 @@ _SPECS: Final = (
         event_set.expressions,
         executable=True,
     ),
-    StepSpec(StepType.DIGEST, digest.EDGES, digest.Args, digest.parse_args, digest.validate, digest.expressions),
+    StepSpec(
+        StepType.DIGEST,
+        digest.EDGES,
+        digest.Args,
+        digest.parse_args,
+        digest.validate,
+        digest.expressions,
+        executable=True,
+    ),
     StepSpec(
         StepType.APPROVAL,
         approval.EDGES,
@@ -111,9 +119,16 @@ _SPECS: Final = (
         ai_action.parse_args,
         ai_action.validate,
         ai_action.expressions,
+        executable=True,
     ),
     StepSpec(
-        StepType.AI_AGENT, ai_agent.EDGES, ai_agent.Args, ai_agent.parse_args, ai_agent.validate, ai_agent.expressions
+        StepType.AI_AGENT,
+        ai_agent.EDGES,
+        ai_agent.Args,
+        ai_agent.parse_args,
+        ai_agent.validate,
+        ai_agent.expressions,
+        executable=True,
     ),
     StepSpec(StepType.BRIDGE, bridge.EDGES, bridge.Args, bridge.parse_args, bridge.validate, bridge.expressions),
 )

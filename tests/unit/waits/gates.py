@@ -41,9 +41,11 @@ class Gates(World):
         return self.state(run_id).status.value
 
 
-def definition(*steps: dict[str, Any], edges: tuple[tuple[str, str, str], ...] = ()) -> Definition:
-    joined = [{"source_ref": source, "target_ref": target, "type": kind} for source, target, kind in edges]
-    return to_definition({"family_slug": "f", "steps": list(steps), "edges": joined})
+def definition(*steps: dict[str, Any], edges: tuple[tuple[str, ...], ...] = (), family: str = "f") -> Definition:
+    """An edge is (source, target, type), and then perhaps its condition."""
+    names = ("source_ref", "target_ref", "type", "condition")
+    joined = [dict(zip(names, one, strict=False)) for one in edges]
+    return to_definition({"family_slug": family, "steps": list(steps), "edges": joined})
 
 
 def person(*roles: str, user: str = "", tenant: str = "t") -> Caller:

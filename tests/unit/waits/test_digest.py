@@ -1,0 +1,351 @@
+"""Digests: who leads, what is in a batch, how a window closes, and who goes on when a leader does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.waits.gates import Gates, definition, note
+
+from ductor.app.node_controls import NodeRequest
+from ductor.model import transition as tr
+from ductor.model.errors import RefusedError
+from ductor.model.run import effective_status
+from ductor.testing.invariants import violations
+
+MINUTE = 60_000
+
+
+class Mail(Gates):
+    """Runs of one definition with a digest step `all`; each brings what its payload says."""
+
+    def __init__(self, **args: Any) -> None:
+        super().__init__()
+        own = {"digest_key": "${{ TRIGGER.payload.key }}", "arrival": "${{ TRIGGER.payload.n }}", "window": "1m", **args}
+        if "max_count" in own:
+            own.pop("window")
+        step = {"ref": "all", "type": "digest", "args": own}
+        self.definition_id = self.publish(definition(step, note("mail"), edges=(("all", "mail", "success"),)))
+
+    def arrive(self, n: object, key: object = "k", **more: object) -> str:
+        run_id = self.trigger(self.definition_id, {"key": key, "n": n, **more})
+        self.settle()
+        return run_id
+
+    def end(self, run_id: str, operation: str) -> None:
+        self.control(run_id, operation, f"{operation}-{run_id}")
+        self.settle()
+
+    def batch(self, run_id: str) -> Any:
+        assert self.status(run_id) == "completed"
+        return self.output(run_id, "all")["arrivals"]
+
+    def merged_into(self, run_id: str) -> Any:
+        assert self.status(run_id) == "merged"
+        return self.value(run_id, self.state(run_id).output)["merged_into"]
+
+    def status(self, run_id: str) -> str:
+        return effective_status(self.state(run_id)).value
+
+    def rows(self) -> list[str]:
+        """What is stored of digests, but for the tombstones of runs that have left."""
+        return [sk for pk, sk in self.table._rows if pk.startswith("DG#")]
+
+
+def sound(world: Gates) -> None:
+    assert violations(world, final=True) == []
+
+
+def test_the_first_run_leads_and_the_others_are_merged_into_it() -> None:
+    mail = Mail()
+    first, second, third = (mail.arrive(n) for n in (1, 2, 3))
+    assert [mail.status(run_id) for run_id in (first, second, third)] == ["waiting"] * 3
+
+    mail.wait(MINUTE)
+
+    assert mail.output(first, "all") == {"arrivals": [1, 2, 3], "count": 3}
+    assert mail.merged_into(second) == mail.merged_into(third) == first
+    assert mail.statuses(first)["mail"] == "completed"
+    assert mail.statuses(second)["mail"] == "pending"
+    assert mail.rows() == []
+    sound(mail)
+
+
+def test_a_window_is_counted_from_the_first_arrival() -> None:
+    mail = Mail()
+    first = mail.arrive(1)
+    mail.wait(MINUTE - 1)
+    second = mail.arrive(2)
+    mail.wait(1)
+
+    assert mail.batch(first) == [1, 2]
+    assert mail.merged_into(second) == first
+
+
+def test_what_comes_after_the_window_opens_the_next() -> None:
+    mail = Mail()
+    first = mail.arrive(1)
+    mail.wait(MINUTE)
+    second = mail.arrive(2)
+    mail.wait(MINUTE)
+
+    assert (mail.batch(first), mail.batch(second)) == ([1], [2])
+
+
+def test_keys_do_not_mix() -> None:
+    mail = Mail()
+    runs = [mail.arrive(n, key) for n, key in enumerate(("a", "b", 7, "7"))]
+    mail.wait(MINUTE)
+
+    assert [mail.status(run_id) for run_id in runs] == ["completed", "completed", "completed", "merged"]
+
+
+def test_families_do_not_mix() -> None:
+    mail = Mail()
+    first = mail.arrive(1)
+    step = {"ref": "all", "type": "digest", "args": {"digest_key": "k", "window": "1m"}}
+    other = mail.publish(definition(step, family="other"))
+    second = mail.trigger(other, {})
+    mail.settle()
+    mail.wait(MINUTE)
+
+    assert mail.batch(first) == [1]
+    assert mail.output(second, "all") == {"arrivals": [{}], "count": 1}
+
+
+def test_a_full_digest_closes_at_once() -> None:
+    mail = Mail(max_wait="1h", max_count=2)
+    first, second, third = (mail.arrive(n) for n in (1, 2, 3))
+
+    assert mail.batch(first) == [1, 2]
+    assert mail.merged_into(second) == first
+    assert mail.status(third) == "waiting"
+
+
+def test_a_digest_that_is_not_full_closes_after_its_longest_wait() -> None:
+    mail = Mail(max_wait="1h", max_count=2)
+    only = mail.arrive(1)
+    mail.wait(60 * MINUTE)
+
+    assert mail.batch(only) == [1]
+
+
+def test_a_digest_of_one_closes_with_its_first_arrival() -> None:
+    mail = Mail(max_wait="1h", max_count=1)
+
+    assert [mail.batch(mail.arrive(n)) for n in (1, 2)] == [[1], [2]]
+
+
+def test_of_arrivals_with_one_dedup_key_the_first_counts() -> None:
+    mail = Mail(dedup_key="${{ TRIGGER.payload.id }}")
+    first, second, third, fourth = (mail.arrive(n, id=key) for n, key in ((1, "x"), (2, "y"), (3, "x"), (4, "")))
+    mail.wait(MINUTE)
+
+    assert mail.batch(first) == [1, 2, 4]
+    assert {mail.merged_into(run_id) for run_id in (second, third, fourth)} == {first}
+
+
+def test_arrivals_together_are_bounded_in_size() -> None:
+    mail = Mail()
+    runs = [mail.arrive("x" * 250_000) for _ in range(20)]
+    mail.wait(2 * MINUTE)
+
+    batches = [mail.batch(run_id) for run_id in runs if mail.status(run_id) == "completed"]
+    assert [len(batch) for batch in batches] == [15, 5]
+    sound(mail)
+
+
+def test_an_arrival_that_is_too_large_fails_its_step() -> None:
+    mail = Mail()
+    run_id = mail.arrive("x" * 300_000)
+
+    error = mail.state(run_id).error
+    assert error is not None and error.code == "DIGEST_ARRIVAL_TOO_LARGE"
+
+
+@pytest.mark.parametrize("key", ["", None, True, ["a"], "x" * 1_025])
+def test_a_key_that_is_none_fails_its_step(key: object) -> None:
+    mail = Mail()
+    run_id = mail.arrive(1, key)
+
+    error = mail.state(run_id).error
+    assert error is not None and error.code == "DIGEST_KEY_INVALID"
+    assert mail.rows() == []
+
+
+# Leaders and followers that end otherwise
+
+
+@pytest.mark.parametrize(("operation", "status"), [("cancel", "cancelled"), ("terminate", "terminated")])
+def test_the_oldest_follower_leads_when_the_leader_ends(operation: str, status: str) -> None:
+    mail = Mail()
+    first, second, third = (mail.arrive(n) for n in (1, 2, 3))
+    mail.end(first, operation)
+    mail.wait(MINUTE)
+
+    assert mail.status(first) == status
+    assert mail.batch(second) == [2, 3]
+    assert mail.merged_into(third) == second
+    assert mail.rows() == []
+    sound(mail)
+
+
+def test_a_leader_that_continues_as_new_hands_the_lead_on_and_joins_again() -> None:
+    mail = Mail()
+    first, second = mail.arrive(1), mail.arrive(2)
+    mail.continue_as_new(first, "continueAsNew", "b")
+    mail.settle()
+    mail.wait(MINUTE)
+
+    successor = mail.state(first).successor
+    assert successor is not None
+    assert mail.batch(second) == [2, 1]
+    assert mail.merged_into(successor.run_id) == second
+
+
+@pytest.mark.parametrize("operation", ["cancel", "terminate"])
+def test_a_follower_that_ends_takes_its_arrival_with_it(operation: str) -> None:
+    mail = Mail(max_wait="1m", max_count=3)
+    first, second = mail.arrive(1), mail.arrive(2)
+    mail.end(second, operation)
+    third = mail.arrive(3)
+    assert mail.status(first) == "waiting"
+    fourth = mail.arrive(4)
+
+    assert mail.batch(first) == [1, 3, 4]
+    assert mail.merged_into(third) == mail.merged_into(fourth) == first
+    assert mail.rows() == []
+    sound(mail)
+
+
+def test_a_digest_that_all_have_left_is_forgotten() -> None:
+    mail = Mail()
+    for run_id in (mail.arrive(1), mail.arrive(2)):
+        mail.end(run_id, "cancel")
+
+    assert mail.rows() == []
+    mail.wait(MINUTE // 2)
+    late = mail.arrive(3)
+    mail.wait(MINUTE // 2)
+    assert mail.status(late) == "waiting"
+
+
+def test_a_paused_leader_hands_the_lead_on_and_is_merged_when_it_is_resumed() -> None:
+    mail = Mail()
+    first, second = mail.arrive(1), mail.arrive(2)
+    mail.end(first, "pause")
+    mail.wait(MINUTE)
+
+    assert mail.batch(second) == [1, 2]
+    assert mail.status(first) == "paused"
+    mail.end(first, "resume")
+    assert mail.merged_into(first) == second
+    sound(mail)
+
+
+def test_a_paused_leader_without_followers_leads_again_when_it_is_resumed() -> None:
+    mail = Mail()
+    first = mail.arrive(1)
+    mail.end(first, "pause")
+    mail.wait(2 * MINUTE)
+    assert mail.status(first) == "paused"
+    mail.end(first, "resume")
+
+    assert mail.batch(first) == [1]
+
+
+def test_who_joins_while_all_are_paused_leads() -> None:
+    mail = Mail()
+    first, second = mail.arrive(1), mail.arrive(2)
+    mail.end(second, "pause")
+    mail.end(first, "pause")
+    third = mail.arrive(3)
+    mail.wait(MINUTE)
+
+    assert mail.batch(third) == [1, 2, 3]
+    for run_id in (first, second):
+        mail.end(run_id, "resume")
+        assert mail.merged_into(run_id) == third
+    sound(mail)
+
+
+def test_the_other_branches_of_a_follower_are_cancelled() -> None:
+    world = Gates()
+    step = {"ref": "all", "type": "digest", "args": {"digest_key": "k", "window": "1m"}}
+    hold = {"ref": "hold", "type": "wait", "args": {"duration": "2h"}}
+    definition_id = world.publish(definition(step, hold))
+    first, second = world.trigger(definition_id, {}), world.trigger(definition_id, {})
+    world.settle()
+    world.wait(MINUTE)
+
+    assert world.statuses(first) == {"all": "completed", "hold": "waiting"}
+    assert world.status(second) == "merged"
+    assert world.statuses(second) == {"all": "cancelled", "hold": "cancelled"}
+
+
+def test_a_redriven_run_joins_anew() -> None:
+    world = Gates()
+    step = {"ref": "all", "type": "digest", "args": {"digest_key": "k", "window": "1m", "arrival": "${{ RUN.id }}"}}
+    boom = {"ref": "boom", "type": "action", "action": "double.fail_n", "args": {"n": 1, "v": 1}}
+    run_id = world.trigger(world.publish(definition(step, boom)), {})
+    world.settle()
+    assert world.status(run_id) == "failed"
+
+    world.control(run_id, "redrive", "r")
+    world.settle()
+    world.wait(MINUTE)
+
+    assert world.status(run_id) == "completed"
+    assert world.output(run_id, "all") == {"arrivals": [run_id], "count": 1}
+
+
+def test_a_fork_after_the_digest_keeps_the_batch_and_one_before_joins_anew() -> None:
+    mail = Mail()
+    first, second = mail.arrive(1), mail.arrive(2)
+    mail.wait(MINUTE)
+    seqs = [number for number, step in enumerate(mail.history(first), 1) if isinstance(step, tr.NodeCompleted)]
+
+    after, before = mail.reset(first, seqs[0], "after"), mail.reset(first, 0, "before")
+    mail.settle()
+    mail.wait(MINUTE)
+
+    assert mail.batch(after) == [1, 2]
+    assert mail.batch(before) == [1]
+    assert mail.merged_into(second) == first
+    sound(mail)
+
+
+def test_a_step_that_waits_in_a_digest_is_not_reset_by_itself() -> None:
+    mail = Mail()
+    run_id = mail.arrive(1)
+    mail.operations.nodes.send(mail.caller, run_id, "all", "reset", NodeRequest(request_id="r", reason=""))
+    mail.settle()
+
+    assert [(told.outcome, told.code) for told in mail.audit(run_id)] == [("rejected", "NOT_RESETTABLE")]
+
+
+def test_a_merged_run_can_no_longer_be_cancelled() -> None:
+    mail = Mail()
+    _, second = mail.arrive(1), mail.arrive(2)
+    mail.wait(MINUTE)
+
+    with pytest.raises(RefusedError) as refused:
+        mail.control(second, "cancel", "late")
+    assert refused.value.error_code.value == "FAILED_PRECONDITION"
+
+
+def test_a_batch_that_the_leader_cannot_use_goes_to_the_next() -> None:
+    """An edge condition of the leader cannot be evaluated: it fails, and nothing of what the others brought is lost."""
+    world = Gates()
+    step = {"ref": "all", "type": "digest", "args": {"digest_key": "k", "window": "1m", "arrival": "${{ RUN.id }}"}}
+    condition = 'TRIGGER.payload.good && STEPS["all"].status == "completed"'
+    document = definition(step, note("mail"), edges=(("all", "mail", "success", condition),))
+    definition_id = world.publish(document)
+    first = world.trigger(definition_id, {})
+    world.settle()
+    second, third = (world.trigger(definition_id, {"good": True}) for _ in range(2))
+    world.settle()
+    world.wait(MINUTE)
+
+    assert [world.status(run_id) for run_id in (first, second, third)] == ["failed", "completed", "merged"]
+    assert world.output(second, "all")["arrivals"] == [second, third]

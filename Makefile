@@ -26,7 +26,7 @@ step = begin=$$(date +%s); code=0; $(2) || code=$$?; \
 # Folders that exist, so that a verb never fails on a suite that this checkout does not hold.
 tests = $(wildcard $(addprefix tests/,$(1)))
 
-.PHONY: help setup run serve test lint types format simulation-full slow e2e schema-fuzz bench lock clean
+.PHONY: help setup run serve test lint types format simulation-full slow e2e schema-fuzz bench bench-cost lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -117,6 +117,9 @@ schema-fuzz: setup $(FUZZ)/bin/st ## fuzz a local server along its OpenAPI docum
 
 bench: setup ## measure speed and memory; prints a table and stores JSON in bench-results
 	@$(BIN)/python -m tests.benchmarks
+
+bench-cost: setup ## meter every AWS request of some workloads; prints what a million steps cost, by service
+	@$(BIN)/python -m tests.benchmarks.cost
 
 lock: ## pin every dependency anew in requirements.lock, with pip alone
 	@begin=$$(date +%s)

@@ -16,6 +16,23 @@ def chain(length: int) -> Document:
     }
 
 
+def dataflow_chain(length: int) -> Document:
+    """`length` dataflow steps, each of which reads the one before: the coordinator resolves them within one tick."""
+    read = ["TRIGGER", *(f"STEPS.s{index}.output" for index in range(length - 1))]
+    return {
+        "family_slug": f"dataflow_chain_{length}",
+        "steps": [
+            {
+                "ref": f"s{index}",
+                "type": "dataflow",
+                "args": {"operation": "project", "input_expr": source, "project": {"n": str(index)}},
+            }
+            for index, source in enumerate(read)
+        ],
+        "edges": [{"source_ref": f"s{index}", "target_ref": f"s{index + 1}"} for index in range(length - 1)],
+    }
+
+
 def fan_out(width: int) -> Document:
     """`width` no-op actions at once between a first and a last."""
     middle = [f"m{index}" for index in range(width)]

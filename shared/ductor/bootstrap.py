@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from ductor.actions.errors import ActionLoadError
 from ductor.actions.registry import ActionRegistry
-from ductor.actions.settings import installed_actions
+from ductor.actions.settings import installed_actions, installed_models
 from ductor.adapters.local.bell import MessageBell
 from ductor.adapters.local.blobs import SqliteBlobs
 from ductor.adapters.local.database import Database
@@ -26,6 +26,8 @@ from ductor.adapters.local.timers import SqliteTimers
 from ductor.adapters.local.unit import SqliteUnit
 from ductor.app.action_pool import ActionPool
 from ductor.app.administration import Administration
+from ductor.app.ai_journal import Journal
+from ductor.app.ai_steps import AiSteps
 from ductor.app.attempts import Attempts
 from ductor.app.commit import Committer
 from ductor.app.control import Controls
@@ -218,6 +220,13 @@ class LocalApp:
             faults=faults,
             cached_runs=CACHED_RUNS,
         )
+        ai = AiSteps(
+            providers=installed_models(self._settings.environment, registry.connectors),
+            registry=registry,
+            connections=self.admin.connecting,
+            journal=Journal(table, payloads),
+            clock=clock,
+        )
         doors = WorkerDoors(
             attempts=attempts,
             payloads=payloads,
@@ -229,6 +238,7 @@ class LocalApp:
             unit=unit,
             faults=faults,
             connections=self.admin.connecting,
+            step_actions=ai.actions(),
         )
         if self._presence.alone:
             intents.release()

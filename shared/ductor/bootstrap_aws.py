@@ -177,6 +177,9 @@ def coordinator(made: Parts | None = None) -> Handler:
 
 def step(made: Parts | None = None) -> Handler:
     """The function of the steps queue."""
+    from ductor.actions.settings import installed_models
+    from ductor.app.ai_journal import Journal
+    from ductor.app.ai_steps import AiSteps
     from ductor.app.attempts import Attempts
     from ductor.app.connecting import Connecting
     from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
@@ -185,6 +188,14 @@ def step(made: Parts | None = None) -> Handler:
     of = made or parts()
     queue = InvocationQueue(of.steps)
     registry = actions(of.settings)
+    connecting = Connecting(table=of.table, secrets=of.secrets, clock=of.clock, connectors=registry.connectors)
+    ai = AiSteps(
+        providers=installed_models(of.settings.environment, registry.connectors),
+        registry=registry,
+        connections=connecting,
+        journal=Journal(of.table, of.payloads),
+        clock=of.clock,
+    )
     doors = WorkerDoors(
         attempts=Attempts(of.table),
         payloads=of.payloads,
@@ -195,7 +206,8 @@ def step(made: Parts | None = None) -> Handler:
         ids=of.ids,
         unit=of.unit,
         faults=of.faults,
-        connections=Connecting(table=of.table, secrets=of.secrets, clock=of.clock, connectors=registry.connectors),
+        connections=connecting,
+        step_actions=ai.actions(),
     )
     worker = Worker(doors, WorkerSettings(name=f"lambda-{of.ids.token(9)}", lease_ms=LEASE_MS))
     batches = StepBatches(worker, queue, Telemetry("step"))

@@ -11,6 +11,7 @@ import msgspec
 from ductor.actions.connection import Connection
 from ductor.actions.errors import ActionError, AttemptCancelledError
 from ductor.actions.exact import NotExactError, exact
+from ductor.model.attempt import ModelUse
 from ductor.model.json import JSON
 
 MAX_DETAILS_BYTES: Final = 65_536
@@ -22,13 +23,17 @@ def _always_ours(details: JSON) -> bool:
     return True
 
 
+def _not_counted(use: ModelUse) -> None:
+    del use
+
+
 class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     """One delivery of one attempt. Everything has a default, so that a test may call an action directly.
 
     `idempotency_key` is the same for each delivery and retry of the step: give it to the other side, so that a repeated
     call has one effect. `deadline` is epoch ms, 0 for none. `last_heartbeat` is what an earlier delivery of this
-    attempt reported last, None if nothing. `on_heartbeat` and `stop` belong to the worker. `connection` is that of the
-    step, None when it names none.
+    attempt reported last, None if nothing. `on_heartbeat`, `on_usage` and `stop` belong to the worker. `connection` is
+    that of the step, None when it names none; `environment` is the run's, known to steps with connections.
     """
 
     run_id: str = ""
@@ -40,7 +45,9 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     deadline: int = 0
     last_heartbeat: JSON = None
     connection: Connection | None = None
+    environment: str = ""
     on_heartbeat: Callable[[JSON], bool] = _always_ours
+    on_usage: Callable[[ModelUse], None] = _not_counted
     stop: threading.Event = msgspec.field(default_factory=threading.Event)
 
     @property

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ductor.actions.ai.bedrock import BedrockModels
+from ductor.actions.ai.model import DEFAULT, ModelProvider
+from ductor.actions.ai.openai import CONNECTION_TYPE, OpenAiModels
+from ductor.actions.connectors.catalog import Connectors
 from ductor.actions.http import HttpSettings
 from ductor.actions.registry import ActionRegistry, default_registry
 
@@ -30,3 +34,14 @@ def installed_actions(environment: Mapping[str, str], parse_duration: Callable[[
         parse_duration=parse_duration,
         connector_folders=[Path(name) for name in names("DUCTOR_CONNECTORS")],
     )
+
+
+def installed_models(environment: Mapping[str, str], connectors: Connectors) -> dict[str, ModelProvider]:
+    """Where AI steps find their models, by the type of the step's connection; `""` for steps without one.
+
+    DUCTOR_BEDROCK=off refuses calls of Amazon Bedrock, which are billed to this installation; DUCTOR_BEDROCK_REGION is
+    where it is called, when that is not the region of the process.
+    """
+    off = environment.get("DUCTOR_BEDROCK", "").strip().lower() in ("off", "0", "false", "no")
+    bedrock = BedrockModels(environment.get("DUCTOR_BEDROCK_REGION", "").strip(), enabled=not off)
+    return {DEFAULT: bedrock, CONNECTION_TYPE: OpenAiModels(connectors)}

@@ -28,7 +28,7 @@ NODE_OPERATIONS: Final = {
     "updateTimeout": IntentKind.NODE_TIMEOUT,
 }
 
-RETRIED: Final = frozenset({StepType.ACTION, StepType.SUBWORKFLOW})
+RETRIED: Final = frozenset({StepType.ACTION, StepType.SUBWORKFLOW, StepType.AI_ACTION, StepType.AI_AGENT})
 """Types of which a failed attempt is tried again."""
 
 MAX_NODE_ID: Final = 256

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -24,7 +24,7 @@ from ductor.app.attempts import Attempts, Row, finished_intent
 from ductor.app.connected_run import NoConnections, Resolver, execute_connected
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.payloads import PayloadMissingError, PayloadStore
-from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask
+from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, ModelUse, added
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent
 from ductor.model.json import JSON
@@ -72,6 +72,7 @@ class Claimed:
         self.beat_at = now
         self.written_at = now
         self.details: JSON = row.attempt.heartbeat_details
+        self.usage = row.attempt.usage
         self.lock = threading.Lock()
 
     @cached_property
@@ -87,8 +88,8 @@ class Claimed:
 class Finished(msgspec.Struct):
     """How the execution of a claimed attempt went. `data` are the encoded bytes of `output`.
 
-    `begun` False: the action was not called, because the storage did not give its input; the attempt is to be delivered
-    again.
+    `begun` False: the storage did not give the input, or did not let a step of several moves go on; the attempt is to
+    be delivered again.
     """
 
     claimed: Claimed
@@ -110,7 +111,7 @@ class Claims(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerDoors:
-    """What a worker works with."""
+    """What a worker works with. `step_actions` are what it runs for step types that are no `action`, by type."""
 
     attempts: Attempts
     payloads: PayloadStore
@@ -122,6 +123,7 @@ class WorkerDoors:
     unit: Unit
     faults: Faults
     connections: Resolver = field(default_factory=NoConnections)
+    step_actions: Mapping[str, Action] = field(default_factory=dict)
 
 
 class Worker:
@@ -138,6 +140,7 @@ class Worker:
         self._unit = doors.unit
         self._faults = doors.faults
         self._connections = doors.connections
+        self._step_actions = doors.step_actions
         self._settings = settings
 
     def claim(self, messages: Sequence[Message]) -> list[Claimed]:
@@ -191,7 +194,8 @@ class Worker:
         return orphaned or attempt.lease_until < now
 
     def _held(self, row: Row, receipt: str, now: int) -> Claimed:
-        action = self._registry.get(row.attempt.task.action)
+        name = row.attempt.task.action
+        action = self._step_actions.get(name) or self._registry.get(name)
         limit = row.attempt.task.timeout_ms or (action.timeout_ms if action else 0) or DEFAULT_TIMEOUT_MS
         return Claimed(row, receipt, action, limit, now)
 
@@ -210,6 +214,8 @@ class Worker:
             return Finished(claimed, error=StepError("INPUT_MISSING", str(fault), retryable=False))
         try:
             output, data = self._run(claimed, args, connection)
+        except UnavailableError:
+            return Finished(claimed, begun=False)
         except Exception as fault:  # noqa: BLE001 - an action may raise anything; it becomes the attempt's error
             return Finished(claimed, error=failure(fault))
         except SystemExit as fault:
@@ -238,8 +244,14 @@ class Worker:
             on_heartbeat=lambda details: self.beat(claimed, details),
             stop=claimed.stop,
             connection=connection,
+            environment=task.environment,
+            on_usage=lambda use: self._used(claimed, use),
         )
         return execute_connected(action, args, context)
+
+    def _used(self, claimed: Claimed, use: ModelUse) -> None:
+        with claimed.lock:
+            claimed.usage = added(claimed.usage, use)
 
     def finish(self, results: Sequence[Finished]) -> None:
         """Record each result in its row, tell the runs, acknowledge. What the row says wins over what we found.
@@ -276,7 +288,12 @@ class Worker:
                     break
                 status = AttemptStatus.FAILED if result.error else AttemptStatus.SUCCEEDED
                 ended = msgspec.structs.replace(
-                    row.attempt, status=status, finished_at=now, output=output, error=result.error
+                    row.attempt,
+                    status=status,
+                    finished_at=now,
+                    output=output,
+                    error=result.error,
+                    usage=claimed.usage,
                 )
                 winner = self._attempts.replace(row, ended)
                 if winner is None:
@@ -336,6 +353,7 @@ class Worker:
                 lease_until=now + self._settings.lease_ms,
                 heartbeat_at=claimed.beat_at,
                 heartbeat_details=claimed.details,
+                usage=claimed.usage,
             )
             winner = self._attempts.replace(row, renewed)
             if winner is None:
@@ -376,7 +394,11 @@ class Worker:
     def _time_out(self, claimed: Claimed, now: int, error: StepError) -> None:
         while self._is_ours(claimed, claimed.row):
             ended = msgspec.structs.replace(
-                claimed.row.attempt, status=AttemptStatus.TIMED_OUT, finished_at=now, error=error
+                claimed.row.attempt,
+                status=AttemptStatus.TIMED_OUT,
+                finished_at=now,
+                error=error,
+                usage=claimed.usage,
             )
             winner = self._attempts.replace(claimed.row, ended)
             if winner is None:

@@ -5,25 +5,29 @@ from __future__ import annotations
 from ductor.engine.graph import Graph
 from ductor.engine.scopes import find
 from ductor.model.attempt import AttemptTask
-from ductor.model.enums import NodeStatus
+from ductor.model.enums import NodeStatus, StepType
 from ductor.model.run import RunState
 
 
 def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTask | None:
-    """The task of this attempt, or None when the node has moved on and nobody waits for it any more."""
+    """The task of this attempt, or None when the node has moved on and nobody waits for it any more.
+
+    Where the step is no `action`, what a worker runs goes by the name of the step's type.
+    """
     place = find(graph, state, node)
     entry = place.entry if place else None
     if place is None or entry is None or entry.status is not NodeStatus.SCHEDULED or entry.attempt != attempt:
         return None
     step = place.node.step
     tuned = state.tuned.get(node)
+    acts = step.type is StepType.ACTION
     return AttemptTask(
         run_id=state.run_id,
         tenant=state.origin.tenant,
         node=node,
         attempt=attempt,
         generation=entry.generation,
-        action=step.action,
+        action=step.action if acts else step.type.value,
         input=entry.input,
         timeout_ms=step.timeout_ms if tuned is None or tuned.timeout_ms is None else tuned.timeout_ms,
         heartbeat_timeout_ms=step.heartbeat_timeout_ms,
@@ -32,5 +36,5 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
         connection_ref_mode=step.connection_ref_mode,
         definition_id=state.origin.definition_id,
         scheduled_at=entry.scheduled_at,
-        environment=state.origin.environment if step.connection_ref else "",
+        environment=state.origin.environment if step.connection_ref or not acts else "",
     )

@@ -49,12 +49,44 @@ class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
     environment: str = ""
 
 
+class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an attempt used of one language model: calls, tokens as the provider counts them, ms together."""
+
+    provider: str
+    model: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    latency_ms: int = 0
+
+
+def added(uses: tuple[ModelUse, ...], use: ModelUse) -> tuple[ModelUse, ...]:
+    """`uses` with one more, one entry for each model."""
+    same = [one for one in uses if (one.provider, one.model) == (use.provider, use.model)]
+    others = tuple(one for one in uses if one not in same)
+    if not same:
+        return (*others, use)
+    known = same[0]
+    return (
+        *others,
+        ModelUse(
+            use.provider,
+            use.model,
+            known.calls + use.calls,
+            known.input_tokens + use.input_tokens,
+            known.output_tokens + use.output_tokens,
+            known.latency_ms + use.latency_ms,
+        ),
+    )
+
+
 class Attempt(msgspec.Struct, omit_defaults=True):
     """The attempt row (`R#<run_id>`, `A#<node>#<attempt>`): made by the claim, absent before.
 
     `lease_until` is epoch ms: past it the worker counts as lost. `deliveries` counts claims of this attempt: at most 3,
     besides the `returned` ones, which a worker that was stopped gave back. `cancel_requested` is seen by the worker at its next heartbeat. `late_output` is a success that came
-    after the attempt had ended otherwise: its effect happened, so it may have to be undone. Times are epoch ms.
+    after the attempt had ended otherwise: its effect happened, so it may have to be undone. `usage` is what its workers
+    paid language models for, by model. Times are epoch ms.
     """
 
     task: AttemptTask
@@ -62,6 +94,13 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     worker: str = ""
     deliveries: int = 1
     returned: int = 0
+    # Of a worker outside: its API key, how long it may be silent, where its queue holds the task meanwhile, what its
+    # tokens are signed with, and that it gave the attempt back.
+    actor: str = ""
+    lease_ms: int = 0
+    place: int = 0
+    secret: str = ""
+    idle: bool = False
     lease_until: int = 0
     started_at: int = 0
     finished_at: int = 0
@@ -71,6 +110,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     output: Payload = NULL
     error: StepError | None = None
     late_output: Payload | None = None
+    usage: tuple[ModelUse, ...] = ()
 
 
 def attempt_sk(node: str, attempt: int) -> str:

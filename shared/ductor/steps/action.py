@@ -90,11 +90,15 @@ class ActionBehaviour(Plain):
         fork = ctx.tick.state.fork
         given = fork.overrides.get(ctx.id) if fork else None
         try:
-            value = ctx.render(plan.args) if given is None else None
+            value = self.rendered(ctx, plan) if given is None else None
             connection = rendered_connection(ctx, plan.connection)
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
         return (_schedule(ctx, ctx.tick.keep(value) if given is None else given, connection),)
+
+    def rendered(self, ctx: NodeContext, plan: ActionPlan) -> JSON:
+        """The input of the step's attempts. Raises ExpressionError."""
+        return ctx.render(plan.args)
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
         """The backoff is over: the next attempt gets the very input and connection of the first."""

@@ -35,13 +35,26 @@ from ductor.app.library import (
 )
 from ductor.app.listing import DefinitionFilter, DefinitionPage, list_cards
 from ductor.app.refusals import aborted, definition_not_found, invalid, precondition
+from ductor.app.schedule_moves import ScheduleMoves, key_of
 from ductor.app.subscriptions import Subscriptions
 from ductor.app.tenants import Tenants
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, StepType
 from ductor.model.errors import RefusedError, Severity, Violation
 from ductor.model.json import JSON
-from ductor.ports import Check, Clock, Conflict, Delete, Expect, Ids, ItemTooLargeError, Op, Put, Table
+from ductor.ports import (
+    Check,
+    Clock,
+    Conflict,
+    CronSchedules,
+    Delete,
+    Expect,
+    Ids,
+    ItemTooLargeError,
+    Op,
+    Put,
+    Table,
+)
 from ductor.schedules import preview, read_spec
 from ductor.steps import subworkflow
 from ductor.steps.spec import Catalog
@@ -58,7 +71,15 @@ _MAX_RACES: Final = 200
 class Definitions:
     """The definitions of all tenants; every call sees those of its caller's tenant only."""
 
-    def __init__(self, table: Table, clock: Clock, ids: Ids, catalog: Catalog, tenants: Tenants) -> None:
+    def __init__(
+        self,
+        table: Table,
+        clock: Clock,
+        ids: Ids,
+        catalog: Catalog,
+        tenants: Tenants,
+        outside: CronSchedules | None = None,
+    ) -> None:
         self._table = table
         self._clock = clock
         self._ids = ids
@@ -66,6 +87,7 @@ class Definitions:
         self._tenants = tenants
         self._library = Library(table)
         self._subscriptions = Subscriptions(table, self._library)
+        self._schedules = ScheduleMoves(table, outside)
 
     def load(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, Definition]:
         """A published version as runs execute it, cached. See `Library.load`."""
@@ -217,7 +239,9 @@ class Definitions:
                 return self._view(row)
             row.status = DefinitionStatus.ARCHIVED
             row.updated_at, row.updated_by = self._clock.now_ms(), caller.key_id
-            if self._write([Put(row_item(row, version + 1), version), Put(card_item(row))]) is None:
+            ops = [Put(row_item(row, version + 1), version), Put(card_item(row))]
+            if self._write([*ops, *self._schedules.on_archive(row, row.updated_at)]) is None:
+                self._schedules.settle(key_of(row))
                 return self._view(row)
         raise _busy()
 
@@ -316,6 +340,7 @@ class Definitions:
         lost = self._write(self._publication(row, family, stored, guard))
         if lost is None:
             self._subscriptions.trim(row, family.newest_in.get(_environment(row), ""))
+            self._schedules.settle(key_of(row))
         return lost
 
     def _publication(self, row: DefinitionRow, family: Family, stored: int, reviewed: Check) -> tuple[Op, ...]:
@@ -329,6 +354,7 @@ class Definitions:
             Put(card_item(row)),
             Put(family_item(row.tenant, newest, stored + 1), stored),
             reviewed,
+            *self._schedules.on_publish(row, row.published_at),
         )
 
     def _plan(self, row: DefinitionRow) -> Definition:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 import msgspec
 
 from ductor.model.recurrence import Recurrence, ScheduleKey
+from ductor.model.waiting import Event
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +226,24 @@ class Queue(Protocol):
 
     def oldest_age_ms(self) -> int:
         """Age of the oldest message not yet acknowledged, 0 when empty."""
+        ...
+
+
+class Telling(msgspec.Struct, frozen=True):
+    """An event of a tenant, for the bus."""
+
+    tenant: str
+    event: Event
+
+
+class Bus(Protocol):
+    """Where the world outside hears of runs, and definitions that listen to them. At least once, in no order."""
+
+    def put(self, tellings: Sequence[Telling]) -> tuple[int, ...]:
+        """Put all; the indexes of those that were not taken (send those again), empty when all were.
+
+        Raises UnavailableError; then nobody knows which were taken.
+        """
         ...
 
 

@@ -10,7 +10,7 @@ import msgspec
 from ductor.engine.graph import Graph
 from ductor.engine.task import task_of
 from ductor.model.attempt import AttemptTask
-from ductor.model.command import ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
+from ductor.model.command import Announce, ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
 from ductor.model.enums import StepType
 from ductor.model.errors import StepError, clip
 from ductor.model.intent import Intent, IntentKind
@@ -95,10 +95,16 @@ class Dispatcher:
             mark = f"{mark}:{self._ids.token(6)}"
         tasks: list[tuple[str, AttemptTask]] = []
         replies: list[Intent] = []
+        news: list[tuple[int, Announce]] = []
         for place, command in enumerate(commands):
-            self._one(graph, state, command, f"{mark}:{place}", tasks, replies)
+            if isinstance(command, Announce):
+                news.append((place, command))
+            else:
+                self._one(graph, state, command, f"{mark}:{place}", tasks, replies)
         replies.extend(self._start(tasks))
         self.intend(replies)
+        for place, command in news:  # at last: who listens must not keep the run from going on
+            self._one(graph, state, command, f"{mark}:{place}", [], [])
 
     def _one(
         self,

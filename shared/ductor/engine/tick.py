@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ductor.engine.announcing import announcements
 from ductor.engine.closing import owed
 from ductor.engine.context import Load, NodeContext, TickContext
 from ductor.engine.decide import (
@@ -224,6 +225,7 @@ def _commands(ctx: TickContext, intents: Sequence[Intent], left_before: bool) ->
     if ctx.transitions and _work_left(ctx) and not (left_before and _nudged_already(intents)):
         commands.append(Nudge())
     commands.extend(_again(ctx, intents, commands))
+    commands.extend(announcements(ctx.state, ctx.transitions, ctx.state.last if _fresh_fork(ctx.state) else None))
     return tuple(commands)
 
 
@@ -309,11 +311,11 @@ def _command_of(ctx: TickContext, transition: Transition) -> Iterable[Command]:
             yield from _to_others(state, transition)
 
 
-def _asking(state: RunState, lease: int = 0) -> Iterable[Command]:
+def _asking(state: RunState, lease: int = 0, *, check: bool = False) -> Iterable[Command]:
     """The demand for a slot, if the run still waits for it by the `lease` that it had then (0 = whatever it is)."""
     slot = state.slot
     if slot is not None and slot.awaited and lease in (0, slot.lease) and not state.status.terminal:
-        yield AskSlot(slot.lease)
+        yield AskSlot(slot.lease, check)
 
 
 def _look_after(ctx: TickContext, node: str, kind: type[CheckAttempt | RevokeAttempt]) -> Iterable[Command]:
@@ -343,8 +345,10 @@ def _to_others(state: RunState, transition: Transition) -> Iterable[Command]:
             yield ArmWake(state.wake_at)
         case tr.SlotLeft(lease):
             yield LeaveSlot(lease)
-        case tr.SlotAsked() | tr.SlotChecked():
-            yield from _asking(state, getattr(transition, "lease", 0))
+        case tr.SlotAsked(lease=lease):
+            yield from _asking(state, lease)
+        case tr.SlotChecked():
+            yield from _asking(state, check=True)
         case tr.IntentForwarded():
             yield ForwardIntent(*(getattr(transition, name) for name in ForwardIntent.__struct_fields__))
         case _:

@@ -94,15 +94,32 @@ class StartSuccessor(msgspec.Struct, frozen=True, omit_defaults=True, tag="start
 
 
 class AskSlot(msgspec.Struct, frozen=True, omit_defaults=True, tag="ask_slot"):
-    """Give the run a slot of its definition's concurrency, or a place in the line; tell it if it has one already."""
+    """Give the run a slot of its definition's concurrency, or a place in the line; tell it if it has one already.
+
+    `check`: look first whether those who have a slot still need it.
+    """
 
     lease: int
+    check: bool = False
 
 
 class LeaveSlot(msgspec.Struct, frozen=True, omit_defaults=True, tag="leave_slot"):
     """Take back the run's slot, or its place in the line, and let those behind it move up."""
 
     lease: int
+
+
+class Announced(msgspec.Struct, frozen=True, array_like=True):
+    """An event about a run: its name, and the number of the transition that it tells of."""
+
+    name: str
+    seq: int
+
+
+class Announce(msgspec.Struct, frozen=True, omit_defaults=True, tag="announce"):
+    """Tell the world outside what happened to the run, in order."""
+
+    told: tuple[Announced, ...]
 
 
 class ForwardIntent(msgspec.Struct, frozen=True, omit_defaults=True, tag="forward"):
@@ -161,6 +178,7 @@ Command = (
     | StartLinked
     | StartSuccessor
     | ForwardIntent
+    | Announce
     | AskSlot
     | LeaveSlot
     | AskDigest

@@ -11,8 +11,8 @@ import msgspec
 
 from ductor.model.json import JSON, decode, encode
 
-MAX_DEPTH: Final = 200
-"""Deepest nesting of objects and lists, the outermost counted; requests have the same limit."""
+MAX_DEPTH: Final = 256
+"""Deepest nesting of objects and lists, the outermost counted. Requests may be 200 deep: what came in can be wrapped."""
 
 _INT_MIN: Final = -(1 << 63)
 _INT_MAX: Final = (1 << 64) - 1

@@ -21,7 +21,6 @@ from ductor.schedules import Spec, next_after
 
 SPEC: Final = "SPEC"
 OCCURRENCE_PREFIX: Final = "OCC#"
-REQUEST_PREFIX: Final = "AUD#"
 BACKFILL_PREFIX: Final = "BF#"
 DUE_SHARDS: Final = 8
 UNTOLD: Final = "SU"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ductor.model.definition import Definition, Edge, Retry, Step
 from ductor.model.enums import EdgeType, Join, OnError, StepType
-from ductor.testing import doubles, pauses
+from ductor.testing import digests, doubles, pauses
 from ductor.testing.nests import random_nest
 
 MAX_STEPS: Final = 8
@@ -30,6 +30,7 @@ _EDGES: Final = {
     StepType.WAIT: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.DONE, EdgeType.DEFAULT),
     StepType.DATAFLOW: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE),
     **pauses.EDGES,
+    StepType.DIGEST: digests.EDGES,
 }
 _PLAIN_CONDITIONS: Final = ("true", "false", "TRIGGER.payload.n > 1", "TRIGGER.payload.n % 2 == 0")
 _ERRING: Final = ("TRIGGER.payload.nope == 1", "TRIGGER.payload.n")
@@ -53,8 +54,8 @@ def random_definition(rng: random.Random, number: int) -> Definition:
 
 def _step(rng: random.Random, earlier: list[str], ref: str) -> Step:
     kind = rng.choices(
-        (StepType.ACTION, StepType.CONDITION, StepType.WAIT, StepType.DATAFLOW, *pauses.PAUSES),
-        weights=(50, 12, 11, 10, 6, 8, 3),
+        (StepType.ACTION, StepType.CONDITION, StepType.WAIT, StepType.DATAFLOW, *pauses.PAUSES, StepType.DIGEST),
+        weights=(50, 12, 11, 10, 6, 8, 3, 4),
     )[0]
     common: dict[str, Any] = {
         "ref": ref,
@@ -65,6 +66,8 @@ def _step(rng: random.Random, earlier: list[str], ref: str) -> Step:
     }
     if kind is StepType.ACTION:
         return _action(rng, earlier, common)
+    if kind is StepType.DIGEST:
+        return digests.digest_step(rng, common)
     if kind in pauses.PAUSES:
         if kind is StepType.APPROVAL:
             common["on_error"] = OnError.FAIL

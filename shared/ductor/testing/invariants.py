@@ -16,6 +16,7 @@ from ductor.model.attempt import Attempt
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
 from ductor.testing.decided import pause_faults, promised
+from ductor.testing.digests import digest_faults
 from ductor.testing.lineage import unrelated
 from ductor.testing.oracle import Oracle, asks_people, faults_of, unwatched_of
 from ductor.testing.world import World
@@ -28,8 +29,10 @@ def violations(world: World, *, final: bool = False) -> list[str]:
     found: list[str] = []
     for run_id in world.run_ids():
         found += [f"run {run_id}: {fault}" for fault in _of_run(world, run_id, final)]
+    found += world.crowd.faults
     found += promised(world) if final else ()
     found += unrelated(world, final=final)
+    found += digest_faults(world, final=final)
     return found
 
 

@@ -126,5 +126,5 @@ def _answered(world: World, state: RunState, states: dict[str, RunState]) -> Ite
         if not node.step.args.get("wait", True):
             continue
         shown, told = world.value(state.run_id, entry.output), _output(world, child)
-        if child.status is not RunStatus.COMPLETED or shown != told:
+        if child.status not in (RunStatus.COMPLETED, RunStatus.MERGED) or shown != told:
             yield f"{place.id} shows {shown}, its child {child.run_id} is {child.status.value} with {told}"

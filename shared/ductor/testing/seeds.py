@@ -6,10 +6,12 @@ import random
 from typing import Final
 
 from ductor.testing.chaos import PROFILES
+from ductor.testing.digests import gathers
 from ductor.testing.families import related
 from ductor.testing.graphs import random_definition
 from ductor.testing.invariants import violations
 from ductor.testing.schedule import Client, NeverAtRestError, Schedule
+from ductor.testing.slots import limited
 from ductor.testing.world import World
 
 EVENTS: Final = 60
@@ -49,14 +51,16 @@ def _live(world: World) -> None:
 
 def _clients(world: World, rng: random.Random) -> list[Client]:
     families: dict[str, str] = {}
+    meeting: list[str] = []
     for number in range(rng.choice((1, 1, 2, 4))):
-        definition = related(rng, random_definition(rng, number), families)
+        definition = limited(rng, related(rng, random_definition(rng, number), families))
         families[definition.family_slug] = world.publish(definition)
+        meeting += [families[definition.family_slug]] if gathers(definition) else []
     definitions = list(families.values())
-    return [
-        Client(rng.choice((*definitions, definitions[-1])), {"n": rng.randint(0, 3)}, f"key-{number}")
-        for number in range(rng.choice((1, 1, 2, 3)))
-    ]
+    # Runs that are to meet in a digest come together.
+    wanted = [rng.choice(meeting)] * rng.choice((1, 2, 4)) if meeting else []
+    wanted += [rng.choice((*definitions, definitions[-1])) for _ in range(rng.choice((1, 1, 2, 3)))]
+    return [Client(one, {"n": rng.randint(0, 3)}, f"key-{number}") for number, one in enumerate(wanted)]
 
 
 def _demand(world: World, found: list[str]) -> None:

@@ -30,6 +30,10 @@ class MemoryTable:
         rules.check_key(pk, sk)
         return self._rows.get((pk, sk))
 
+    def rows(self) -> Iterator[Item]:
+        """Every row that is stored, in no order."""
+        yield from self._rows.values()
+
     def batch_get(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Item]:
         for key in keys:
             rules.check_key(*key)

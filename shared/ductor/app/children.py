@@ -16,6 +16,7 @@ from ductor.app.descent import Descent, readable
 from ductor.app.gate import Gate
 from ductor.app.library import Library
 from ductor.app.run_output import OutputTooLargeError, run_output
+from ductor.app.slot_admission import SlotAdmission
 from ductor.engine.evolve import ABANDON
 from ductor.engine.graph import Graph
 from ductor.engine.scopes import find
@@ -41,8 +42,9 @@ _ENDS: Final = {
 class Children:
     """Carries out the attempts of subworkflow steps (`AttemptDoor`), and the commands about children and parents."""
 
-    def __init__(self, descent: Descent, library: Library, gate: Gate | None) -> None:
+    def __init__(self, descent: Descent, library: Library, gate: Gate | None, slots: SlotAdmission) -> None:
         self._descent = descent
+        self._slots = slots
         self._library = library
         self._gate = gate
 
@@ -55,12 +57,19 @@ class Children:
             return ()
         try:
             origin = self._origin(graph, state, entry, node)
+            self._require_slot(origin)
         except RefusedError as refused:
             code = refused.violations[0].code if refused.violations else refused.error_code.value
             error = StepError(code, clip(refused.message, 256), retryable=False)
             return (_reply(f"{mark}:refused", state, node, entry, IntentKind.COMMAND_FAILED, error=error),)
         self._descent.begin(origin, state.run_id)
         return () if _plan(graph, node).wait else (_admitted(mark, state, node, entry, origin.run_id),)
+
+    def _require_slot(self, origin: Origin) -> None:
+        """Refuse a child that its definition's concurrency would drop. One that has begun is judged no more."""
+        definition = self._library.load(origin.tenant, origin.definition_id)[1]
+        if definition.concurrency is not None and self._descent.header(origin.run_id) is None:
+            self._slots.require_room(RunState(origin=origin), definition)
 
     def check(
         self, graph: Graph, state: RunState, node: str, attempt: int, generation: int, mark: str

@@ -14,6 +14,8 @@ from ductor.app.gate import Gate
 from ductor.app.library import Library
 from ductor.app.linked import LinkedRuns
 from ductor.app.payloads import PayloadStore
+from ductor.app.slot_admission import SlotAdmission
+from ductor.app.slot_commands import SlotCommands
 from ductor.app.successors import Successors
 from ductor.model.command import CloseChild, ForwardIntent, StartLinked, StartSuccessor, TellParent
 from ductor.model.enums import StepType
@@ -37,9 +39,11 @@ def lineage(
     library: Library,
     gate: Gate | None = None,
 ) -> Lineage:
-    """Children, compensations, hooks, successors and digests, ready for a dispatcher. Not thread-safe."""
+    """Children, compensations, hooks, successors, slots and digests, ready for a dispatcher. Not thread-safe."""
     descent = Descent(table=table, payloads=payloads, intents=intents, clock=clock, ids=ids)
-    children, linked, successors = Children(descent, library, gate), LinkedRuns(descent, table), Successors(descent)
+    slots = SlotAdmission(table, payloads, clock)
+    children, linked = Children(descent, library, gate, slots), LinkedRuns(descent, table)
+    successors = Successors(descent)
     return Lineage(
         doors={StepType.SUBWORKFLOW: children},
         handlers={
@@ -48,6 +52,7 @@ def lineage(
             StartLinked: linked.start,
             StartSuccessor: successors.start,
             ForwardIntent: successors.forward,
+            **SlotCommands(table, clock).handlers(),
             **Digests(table, payloads, clock).handlers(),
         },
     )

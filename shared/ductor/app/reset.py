@@ -23,8 +23,11 @@ from ductor.app.refusals import invalid, precondition, run_not_found
 from ductor.app.requests import outcome_put
 from ductor.app.trigger import START_WAKE_MS
 from ductor.engine import forking
+from ductor.engine.context import TickContext
 from ductor.engine.forking import ForkPlan, Target
 from ductor.engine.graph import Graph, compile_graph
+from ductor.engine.slots import slot_asked
+from ductor.expressions import ExpressionError
 from ductor.model import transition as tr
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
@@ -187,7 +190,17 @@ class Resets:
             variables=copy(own.variables),
             seed_context=copy(own.seed_context),
         )
-        return forking.first_state(drawn.graph, origin, plan, forked, audit, START_WAKE_MS, copy)
+        slot = self._slot(drawn.graph, origin)
+        return forking.first_state(drawn.graph, origin, plan, forked, audit, START_WAKE_MS, copy, slot)
+
+    def _slot(self, graph: Graph, origin: Origin) -> tr.SlotAsked | None:
+        """A fork waits like any other run until its definition's concurrency lets it go on."""
+        first = RunState(origin=origin, updated_at=origin.created_at)
+        ctx = TickContext(graph, first, origin.created_at, lambda one: self._payloads.load(origin.run_id, one))
+        try:
+            return slot_asked(ctx)
+        except ExpressionError as fault:
+            raise invalid("EXPRESSION_ERROR", fault.message, "concurrency.key") from fault
 
     def _draw(self, state: RunState, request: ResetRequest) -> _Drawn:
         if state.origin.kind != WORKFLOW:

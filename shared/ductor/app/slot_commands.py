@@ -9,7 +9,8 @@ import msgspec
 
 from ductor.app.dispatch import Handler
 from ductor.app.headers import HEAD, is_stalled, read_what_is_readable, run_pk
-from ductor.app.slots import Asked, Given, Seat, Slots, slots_pk
+from ductor.app.slot_repair import SlotRepair
+from ductor.app.slots import Asked, Given, Seat, Slots, admission, slots_pk
 from ductor.engine.graph import Graph
 from ductor.model.command import AskSlot, Command, LeaveSlot
 from ductor.model.enums import RunStatus
@@ -29,6 +30,7 @@ class SlotCommands:
     def __init__(self, table: Table, clock: Clock) -> None:
         self._table = table
         self._slots = Slots(table, clock)
+        self._repair = SlotRepair(table, clock)
         self._clock = clock
 
     def handlers(self) -> Mapping[type, Handler]:
@@ -40,11 +42,12 @@ class SlotCommands:
         seat = _seat(graph, state, asked.lease)
         if seat is None:
             return ()
+        told = self._repair.look(seat.pk, f"{mark}:look") if asked.check else []
         if seat.rule is OnLimit.DROP:
             stands, others = self._slots.take(seat), list[Given]()
         else:
             stands, others = self._slots.ask(seat)
-        told = [admission(one, f"{mark}:{place}", self._clock.now_ms()) for place, one in enumerate(others)]
+        told += [admission(one, f"{mark}:{place}", self._clock.now_ms()) for place, one in enumerate(others)]
         if stands is Asked.HAS:
             told.append(admission(Given(seat.run_id, seat.lease), f"{mark}:own", self._clock.now_ms()))
         elif stands is Asked.WAITS and seat.rule is OnLimit.DROP:
@@ -90,11 +93,6 @@ class SlotCommands:
         if state.status.terminal:
             told.append(Intent(f"{mark}:left", state.run_id, IntentKind.DUTY_DONE, now, body=SLOT_DUTY))
         return told
-
-
-def admission(given: Given, mark: str, now: int) -> Intent:
-    """The news of a slot."""
-    return Intent(mark, given.run_id, IntentKind.ADMIT, now, attempt=given.lease)
 
 
 def seat_of(origin: Origin, rule: Concurrency, key: str, lease: int, place: int) -> Seat:

@@ -13,7 +13,6 @@ import msgspec
 
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, SHARDS, is_stalled, read_what_is_readable, run_pk, shard, sort_time
-from ductor.app.slot_commands import admission
 from ductor.app.slots import (
     HOLDER,
     SLOT,
@@ -21,6 +20,7 @@ from ductor.app.slots import (
     Count,
     Given,
     Slots,
+    admission,
     check_pk,
     decode_count,
     decode_held,
@@ -37,12 +37,12 @@ MAX_PER_SWEEP: Final = 200
 LONGEST_MS: Final = 86_400_000
 
 
-class SlotRepair:
-    """A chore of the sweeper."""
+class SlotSweep:
+    """A chore of the sweeper: under `drop` nobody waits, so that nobody would notice a slot that is free again."""
 
     def __init__(self, *, table: Table, intents: Queue, clock: Clock, ids: Ids) -> None:
         self._table = table
-        self._slots = Slots(table, clock)
+        self._repair = SlotRepair(table, clock)
         self._intents = intents
         self._clock = clock
         self._ids = ids
@@ -53,25 +53,37 @@ class SlotRepair:
         for number in range(SHARDS):
             page = self._table.query(check_pk(number), high=until, index=Index.I3, limit=max(1, MAX_PER_SWEEP - looked))
             for item in page.items:
-                self.look(item.pk)
+                told = self._repair.look(item.pk, f"{item.pk}:look:{self._ids.token(9)}")
+                send_all(self._intents, [intent_message(intent, self._ids) for intent in told])
             looked += len(page.items)
             if looked >= MAX_PER_SWEEP:
                 return looked
         return looked
 
-    def look(self, pk: str) -> None:
-        """Make the slots of one key right, and look again later: twice as much later when nothing has happened."""
+
+class SlotRepair:
+    """Makes the slots of one key right."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._slots = Slots(table, clock)
+        self._clock = clock
+
+    def look(self, pk: str, mark: str) -> list[Intent]:
+        """What is to be told to whom; the ids begin with `mark`, which nobody has seen.
+
+        The next look is later: twice as much later when nothing has happened.
+        """
         seen = self._table.get(pk, SLOT)
         if seen is None:
-            return
-        told = self._holders(pk)
+            return []
+        given = self._holders(pk)
         self._line(pk)
         self._recount(pk)
-        now = self._clock.now_ms()
-        mark = f"{pk}:look:{self._ids.token(9)}"
-        told += [admission(one, f"{mark}:{place}", now) for place, one in enumerate(self._slots.move_up(pk))]
-        send_all(self._intents, [intent_message(intent, self._ids) for intent in told])
+        given += self._slots.move_up(pk)
         self._later(pk, seen)
+        now = self._clock.now_ms()
+        return [admission(one, f"{mark}:{place}", now) for place, one in enumerate(given)]
 
     def _later(self, pk: str, seen: Item) -> None:
         item = self._table.get(pk, SLOT)
@@ -86,9 +98,9 @@ class SlotRepair:
             (Put(msgspec.structs.replace(item, version=item.version + 1, body=body, i3=i3), item.version),)
         )
 
-    def _holders(self, pk: str) -> list[Intent]:
+    def _holders(self, pk: str) -> list[Given]:
         """Slots of runs that have ended or have stepped out are free; those who wait for one that they have hear it."""
-        told: list[Intent] = []
+        told: list[Given] = []
         rows = {item.sk.removeprefix(HOLDER): item for item in self._slots.rows(pk, HOLDER)}
         for run_id, state in self._states(rows).items():
             item = rows[run_id]
@@ -97,8 +109,7 @@ class SlotRepair:
             if verdict is Verdict.GONE:
                 self._free(item)
             elif verdict is Verdict.UNTOLD:
-                mark = f"{pk}:again:{self._ids.token(9)}"
-                told.append(admission(Given(run_id, lease), mark, self._clock.now_ms()))
+                told.append(Given(run_id, lease))
         return told
 
     def _line(self, pk: str) -> None:

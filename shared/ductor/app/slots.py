@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from ductor.app.headers import shard, sort_time
+from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import encode
 from ductor.model.slots import OnLimit
 from ductor.ports import Clock, Conflict, Delete, Expect, Item, Op, Put, Table, UnavailableError
@@ -93,6 +94,11 @@ class Given(msgspec.Struct, frozen=True):
 
     run_id: str
     lease: int
+
+
+def admission(given: Given, mark: str, now: int) -> Intent:
+    """The news of a slot; `mark` is an id that nobody has seen."""
+    return Intent(mark, given.run_id, IntentKind.ADMIT, now, attempt=given.lease)
 
 
 class Slots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -24,20 +25,22 @@ from ductor.app.library import Library, Standing
 from ductor.app.payloads import PayloadStore
 from ductor.app.refusals import aborted, invalid, precondition
 from ductor.app.run_index import index_puts
+from ductor.app.slot_admission import SlotAdmission
 from ductor.model.definition import Checkpoint, Definition
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError, refuse
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.run import Origin, RunState, effective_status
-from ductor.ports import Clock, Expect, Ids, Item, Op, Put, Queue, Table, Unit
+from ductor.ports import Clock, Conflict, Expect, Ids, Item, Op, Put, Queue, Table, Unit
 
 START_WAKE_MS: Final = 60_000
 """How long after admission somebody looks whether the run was ever started."""
 
 IDEM: Final = "IDEM"
 _OPEN: Final = Entry({}, None)
-_MAX_RACES: Final = 20
+_MAX_RACES: Final = 50
+"""Lost races in a row: each winner is a trigger that was admitted, or a change of the environment."""
 
 
 class Triggered(msgspec.Struct, frozen=True):
@@ -90,6 +93,7 @@ class Triggers:
         wait: Pause = pause,
     ) -> None:
         self._checkpoints = CheckpointWait(table, payloads, clock, wait)
+        self._slots = SlotAdmission(table, payloads, clock)
         self._table = table
         self._payloads = payloads
         self._intents = intents
@@ -122,48 +126,65 @@ class Triggers:
 
     def _trigger(self, caller: Caller, row: Standing, request: TriggerRequest) -> Triggered:
         digest = request_hash(request)
-        if request.idempotency_key is not None:
-            known = self._table.get(_idempotency_pk(row, request.idempotency_key), IDEM)
-            if known is not None:
-                return self._repeat(known, digest)
+        known = self._repeat_of(row, request, digest)
+        if known is not None:
+            return known
         _check_published(row)
         _, definition = self._library.load(caller.tenant, row.id)
         if request.wait_for_checkpoint:
             _required_checkpoint(definition)
         check_input(definition, request.input)
         for _ in range(_MAX_RACES):
-            done = self._admit(caller, row, definition, request, digest)
+            try:
+                done = self._admit(caller, row, definition, request, digest)
+            except RefusedError:
+                # Another request with the same key may have been admitted meanwhile, and taken what this one lacks.
+                done = self._repeat_of(row, request, digest)
+                if done is None:
+                    raise
             if done is not None:
                 return done
-        raise aborted("ENVIRONMENT_BUSY", "the environment is being changed all the time; try again")
+        raise aborted("TRIGGER_BUSY", "the environment, or who runs, changes all the time; try again")
+
+    def _repeat_of(self, row: Standing, request: TriggerRequest, digest: str) -> Triggered | None:
+        key = request.idempotency_key
+        known = self._table.get(_idempotency_pk(row, key), IDEM) if key is not None else None
+        return self._repeat(known, digest) if known is not None else None
 
     def _admit(
         self, caller: Caller, row: Standing, definition: Definition, request: TriggerRequest, digest: str
     ) -> Triggered | None:
-        """The run, or None when the environment was changed between the look at it and the write."""
+        """The run, or None when environment or slots were changed between the look at them and the write."""
         entry = self._gate.admit(caller, definition, request.external_deployment_id) if self._gate else _OPEN
         variables = frozen_variables(definition, request.variables, entry.variables)
         run_id = self._ids.uuid()
         with self._unit.batch():
             state = self._first_state(caller, row, definition, request, run_id, variables)
-            ops: list[Op] = [Put(header_item(state), Expect.ABSENT)]
+            also: list[Op] = []
             if request.idempotency_key is not None:
                 body = msgspec.json.encode(_Admitted(run_id, digest))
                 pk = _idempotency_pk(row, request.idempotency_key)
-                ops.append(Put(Item(pk=pk, sk=IDEM, body=body), Expect.ABSENT))
-            guarded = len(ops)
-            if entry.guard is not None:
-                ops.append(entry.guard)
-            ops.extend(index_puts(state.origin, state.version, ()))
-            lost = self._table.write(ops)
-            if lost is None:
-                self._send_start(state)
-                return Triggered(run_id, RunStatus.RUNNING, repeated=False)
-        if lost.index == guarded:
+                also.append(Put(Item(pk=pk, sk=IDEM, body=body), Expect.ABSENT))
+            guarded = 1 + len(also)
+            also += [entry.guard] if entry.guard is not None else []
+            done = self._store(state, definition, also)
+        if isinstance(done, Triggered):
+            return done
+        if done.index >= guarded:
             return None
-        if lost.current is None or lost.index == 0:
-            raise RuntimeError(f"run {run_id} could not be admitted: {lost}")
-        return self._repeat(lost.current, digest)
+        if done.current is None or done.index == 0:
+            raise RuntimeError(f"run {run_id} could not be admitted: {done}")
+        return self._repeat(done.current, digest)
+
+    def _store(self, state: RunState, definition: Definition, also: Sequence[Op]) -> Triggered | Conflict:
+        """Write the first header, then `also`, then what its slot needs, all or nothing; and have the run started."""
+        door = self._slots.enter(state, definition)
+        ops = [Put(header_item(state), Expect.ABSENT), *also, *door.ops]
+        lost = self._table.write([*ops, *index_puts(state.origin, state.version, ())])
+        if lost is not None:
+            return lost
+        self._send_start(state)
+        return Triggered(state.run_id, RunStatus.PENDING if door.waits else RunStatus.RUNNING, repeated=False)
 
     def _first_state(
         self,
@@ -224,23 +245,20 @@ class Triggers:
         environment = self._gate.enter(tenant, definition).variables if self._gate else {}
         variables = frozen_variables(definition, request.variables, environment)
         nobody = Caller(cause.by, tenant, frozenset())
-        with self._unit.batch():
-            state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
-            state.origin = msgspec.structs.replace(
-                state.origin, event=cause.event, scheduled_at=cause.scheduled_at, depth=cause.depth
-            )
-            ops: list[Op] = [Put(header_item(state), Expect.ABSENT), *index_puts(state.origin, state.version, ())]
-            others = len(ops)
-            ops.extend(also)
-            lost = self._table.write(ops)
-            if lost is None:
-                self._send_start(state)
-                return Triggered(cause.run_id, RunStatus.RUNNING, repeated=False)
-        if lost.index >= others:
-            return None
-        if lost.current is None:
-            raise RuntimeError(f"run {cause.run_id} could not be admitted: {lost}")
-        return self._known(cause.run_id, lost.current)
+        for _ in range(_MAX_RACES):
+            with self._unit.batch():
+                state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
+                state.origin = msgspec.structs.replace(
+                    state.origin, event=cause.event, scheduled_at=cause.scheduled_at, depth=cause.depth
+                )
+                done = self._store(state, definition, also)
+            if isinstance(done, Triggered):
+                return done
+            if done.index == 0 and done.current is not None:
+                return self._known(cause.run_id, done.current)
+            if done.index <= len(also):
+                return None
+        raise aborted("TRIGGER_BUSY", "who runs changes all the time; try again")
 
     def _repeat(self, known: Item, digest: str) -> Triggered:
         admitted = msgspec.json.decode(known.body, type=_Admitted)
@@ -260,7 +278,8 @@ class Triggers:
             return Triggered(run_id, effective_status(state), repeated=True)
         # The first request may have died between storing the run and sending this.
         self._send_start(state)
-        shown = RunStatus.RUNNING if state.status is RunStatus.PENDING else state.status
+        waits = state.slot is not None and state.slot.awaited
+        shown = RunStatus.RUNNING if state.status is RunStatus.PENDING and not waits else state.status
         return Triggered(run_id, shown, repeated=True)
 
     def _send_start(self, state: RunState) -> None:

@@ -1,4 +1,4 @@
-"""Requests of operators about schedules: remembered by id, so that a repeat does nothing, and shown as an audit trail."""
+"""Requests of operators about schedules: remembered by id, so that a repeat does nothing, and shown as audit."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -51,7 +52,7 @@ from ductor.schedules.occurrences import MAX_PREVIEW
 
 DEFAULT_PREVIEW: Final = 10
 MAX_RACES: Final = 50
-MAX_SLUG: Final = 64
+_SLUG: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 
 Row = TypeVar("Row")
 
@@ -74,6 +75,7 @@ class TriggeredNow(msgspec.Struct, frozen=True):
     """The run that an operator started. `repeated`: by an earlier request with the same id."""
 
     run_id: str
+    environment: str
     repeated: bool
 
 
@@ -106,10 +108,9 @@ class Schedules:
             list_pk(caller.tenant), index=Index.I1, low=unseal(bound_to, cursor) or "", limit=size + 1
         )
         keys = [read_key(item.pk) for item in page.items]
-        rows = self._table.batch_get([(schedule_pk(key), SPEC) for key in keys[:size]])
-        found = [
-            decode_schedule(rows[schedule_pk(key), SPEC]) for key in keys[:size] if (schedule_pk(key), SPEC) in rows
-        ]
+        shown = [(schedule_pk(key), SPEC) for key in keys[:size]]
+        rows = self._table.batch_get(shown)
+        found = [decode_schedule(rows[place]) for place in shown if place in rows]
         visible = tuple(one for one in found if one.definition_id and caller.may_read(one.key.environment))
         following = f"{keys[size].family_slug}#{keys[size].environment}" if len(keys) > size else ""
         return SchedulePage(visible, seal(bound_to, following) if following else None)
@@ -180,7 +181,7 @@ class Schedules:
             request = self._request(caller, "triggerNow", request_id, reason, body)
             known = self._requests.known(schedule.key, request)
             if known is not None:
-                return TriggeredNow(known.run_id, repeated=True)
+                return TriggeredNow(known.run_id, schedule.key.environment, repeated=True)
             self._check_overlap(schedule, wanted or schedule.overlap)
             done = self._start_now(schedule, version, request)
             if done is not None:
@@ -223,7 +224,7 @@ class Schedules:
         done = self._firing.start(schedule, cause, started, also)
         if isinstance(done, Occurrence):
             raise precondition(done.code, done.message)
-        return None if done is None else TriggeredNow(run_id, repeated=False)
+        return None if done is None else TriggeredNow(run_id, key.environment, repeated=False)
 
     def _check_overlap(self, schedule: Schedule, overlap: Overlap) -> None:
         active = active_run(self._table, schedule.active_run) if overlap is Overlap.SKIP else ""
@@ -278,18 +279,16 @@ class Schedules:
 
     def _found(self, caller: Caller, family_slug: str, environment: str) -> tuple[Schedule, int]:
         named = environment or self._only_environment(caller, family_slug)
-        plausible = 0 < len(family_slug) <= MAX_SLUG and f"{family_slug}{named}".replace("_", "-").isascii()
         key = ScheduleKey(caller.tenant, family_slug, named)
-        known = read_schedule(self._table, key) if plausible and "#" not in f"{family_slug}{named}" else None
+        known = read_schedule(self._table, key) if _slug(family_slug) and _slug(named) else None
         if known is None or not known[0].definition_id or not caller.may_read(named):
-            raise not_found(
-                "SCHEDULE_NOT_FOUND", "no newest version of this family has a schedule there", "family_slug"
-            )
+            message = "the newest version of this family has no schedule in this environment"
+            raise not_found("SCHEDULE_NOT_FOUND", message, "family_slug")
         return known
 
     def _only_environment(self, caller: Caller, family_slug: str) -> str:
         """The only environment in which the family has a schedule that the caller may see, or the key's default."""
-        if not 0 < len(family_slug) <= MAX_SLUG or not family_slug.isascii():
+        if not _slug(family_slug):
             return caller.default_environment
         family, _ = self._library.family(caller.tenant, family_slug)
         places = [key for key in family.newest_in if caller.may_read(key)]
@@ -327,6 +326,11 @@ def overlap_of(text: str) -> Overlap | None:
     except ValueError:
         message = "overlap_policy is skip or allow_all"
         raise invalid("SCHEDULE_OVERLAP_POLICY_INVALID", message, "overlap_policy") from None
+
+
+def _slug(text: str) -> bool:
+    """Whether the text can name a family or an environment at all; nothing else may reach a table key."""
+    return _SLUG.fullmatch(text) is not None
 
 
 def _busy() -> Exception:

@@ -57,6 +57,15 @@ def test_scatters_nest_four_deep_and_no_deeper() -> None:
     assert "SCATTER_SPEC_INVALID" in codes(deep(5))
 
 
+def test_a_digest_merges_whole_runs_and_stands_in_no_body() -> None:
+    gathering = {"ref": "d", "type": "digest", "args": {"digest_key": "k", "window": "1m"}}
+    inside = doc(scatter(), gathering, GATHER, edges=[edge("s", "d"), edge("d", "g")])
+    before = doc(gathering, scatter(), echo(), GATHER, edges=[edge("d", "s"), edge("s", "a"), edge("a", "g")])
+
+    assert {(fault.field, fault.code) for fault in found(inside)} == {("d", "DIGEST_SPEC_INVALID")}
+    assert codes(before) == set()
+
+
 @pytest.mark.parametrize("policy", [{"policy": "any"}, {"policy": "quorum", "quorum": 1}])
 def test_a_policy_and_a_tolerance_exclude_each_other(policy: Doc) -> None:
     document = doc(

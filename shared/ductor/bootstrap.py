@@ -42,11 +42,14 @@ from ductor.app.events import Events
 from ductor.app.gate import Gate
 from ductor.app.keys import Keys
 from ductor.app.library import Library
+from ductor.app.lifecycle import Lifecycle
 from ductor.app.lineage import lineage
+from ductor.app.loopback import Loopback
 from ductor.app.loops import SweeperLoop, TimerLoop
 from ductor.app.operations import Operations
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
+from ductor.app.scheduling import Scheduling
 from ductor.app.signals import Signals
 from ductor.app.stalls import Stalls
 from ductor.app.successors import Continuations
@@ -57,6 +60,7 @@ from ductor.app.trigger import Triggers
 from ductor.app.wait_commands import WaitCommands
 from ductor.app.waiters import Waiters
 from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
+from ductor.model.command import Announce
 from ductor.model.definition import DefinitionRow
 from ductor.ports import QueueName, UnavailableError
 from ductor.steps.behaviours import BEHAVIOURS
@@ -155,6 +159,9 @@ class LocalApp:
             library=library,
             gate=Gate(table),
         )
+        self.scheduling = Scheduling(
+            table=table, triggers=self.triggers, library=library, clock=clock, ids=ids
+        )
         self.controls, self.signals = (
             Controls(table=table, intents=intents, clock=clock, ids=ids),
             Signals(table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids),
@@ -199,7 +206,11 @@ class LocalApp:
             attempts=attempts,
             clock=clock,
             ids=ids,
-            handlers={**WaitCommands(waiters, event_rows, clock).handlers(), **lines.handlers},
+            handlers={
+                **WaitCommands(waiters, event_rows, clock).handlers(),
+                **lines.handlers,
+                Announce: Lifecycle(Loopback(self.events)).announce,
+            },
             doors=lines.doors,
         )
         committer = Committer(
@@ -258,6 +269,7 @@ class LocalApp:
                 bell=MessageBell(database, (intents, steps)),
                 lease_ms=LEASE_MS,
             ),
+            "schedules": self.scheduling.loop,
             "timers": TimerLoop(timers, intents, unit, clock, ids),
             "sweeper": SweeperLoop(
                 Sweeper(table=table, intents=intents, clock=clock, ids=ids, also=(self.operations.batches.sweep,))
@@ -285,6 +297,7 @@ class LocalApp:
             signals=self.signals,
             runs=self.runs,
             operations=self.operations,
+            schedules=self.scheduling.schedules,
             continuations=self.continuations,
             trees=self.trees,
             admin=self.admin,

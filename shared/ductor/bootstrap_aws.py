@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from ductor.adapters.aws.blobs import S3Blobs
+from ductor.adapters.aws.bus import EventBridgeBus
 from ductor.adapters.aws.clients import Clients
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.records import messages_of
@@ -97,6 +98,10 @@ class Parts:
         return self._queue("STEPS")
 
     @cached_property
+    def bus(self) -> EventBridgeBus:
+        return EventBridgeBus(self.settings.need("DUCTOR_BUS"), self.clients)
+
+    @cached_property
     def timers(self) -> AwsTimers:
         target = TimersTarget(
             queue_url=self.settings.need("DUCTOR_TIMERS_URL"),
@@ -124,13 +129,16 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.app.dispatch import Dispatcher
     from ductor.app.event_rows import EventRows
     from ductor.app.gate import Gate
+    from ductor.app.lifecycle import Lifecycle
     from ductor.app.lineage import lineage
     from ductor.app.stalls import Stalls
     from ductor.app.wait_commands import WaitCommands
     from ductor.app.waiters import Waiters
+    from ductor.lambdas.holding import HeldTasks
     from ductor.lambdas.intents import IntentBatches
     from ductor.lambdas.poison import Poison
     from ductor.lambdas.telling import TellingCommitter
+    from ductor.model.command import Announce
     from ductor.steps.behaviours import BEHAVIOURS
 
     of = made or parts()
@@ -145,14 +153,15 @@ def coordinator(made: Parts | None = None) -> Handler:
         gate=Gate(of.table),
     )
     waits = WaitCommands(Waiters(of.table, of.payloads), EventRows(of.table, of.clock), of.clock)
+    tasks = HeldTasks(of.steps)
     dispatcher = Dispatcher(
         intents=of.intents,
-        steps=of.steps,
+        steps=tasks,
         timers=of.timers,
         attempts=Attempts(of.table),
         clock=of.clock,
         ids=of.ids,
-        handlers={**waits.handlers(), **lines.handlers},
+        handlers={**waits.handlers(), **lines.handlers, Announce: Lifecycle(of.bus).announce},
         doors=lines.doors,
     )
     committer = TellingCommitter(
@@ -165,13 +174,18 @@ def coordinator(made: Parts | None = None) -> Handler:
         tell=telemetry.tenant,
     )
     stalls = Stalls(
-        table=of.table, committer=committer, dispatcher=dispatcher, clock=of.clock, ids=of.ids, faults=of.faults
+        table=of.table,
+        committer=committer,
+        dispatcher=dispatcher.sending(of.steps),  # a redrive deletes what it has sent
+        clock=of.clock,
+        ids=of.ids,
+        faults=of.faults,
     )
     # It remembers no runs: their next batch may go to another process, and a commit upon an old state is billed too.
     engine = Coordinator(
         table=of.table, committer=committer, dispatcher=dispatcher, stalls=stalls, unit=of.unit, faults=of.faults
     )
-    batches = IntentBatches(engine, Poison(of.table, stalls), of.intents, telemetry)
+    batches = IntentBatches(engine, Poison(of.table, stalls), of.intents, tasks, telemetry)
     return lambda event, _: failures(batches.handle(messages_of(event)))
 
 

@@ -18,6 +18,7 @@ from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
 from ductor.testing.decided import pause_faults, promised
 from ductor.testing.digests import digest_faults
 from ductor.testing.lineage import unrelated
+from ductor.testing.listening import unheard
 from ductor.testing.oracle import Oracle, asks_people, faults_of, unwatched_of
 from ductor.testing.world import World
 
@@ -32,6 +33,7 @@ def violations(world: World, *, final: bool = False) -> list[str]:
     found += world.crowd.faults
     found += promised(world) if final else ()
     found += unrelated(world, final=final)
+    found += unheard(world) if final else ()
     found += digest_faults(world, final=final)
     return found
 

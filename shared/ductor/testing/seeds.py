@@ -10,6 +10,7 @@ from ductor.testing.digests import gathers
 from ductor.testing.families import related
 from ductor.testing.graphs import random_definition
 from ductor.testing.invariants import violations
+from ductor.testing.listening import listener
 from ductor.testing.schedule import Client, NeverAtRestError, Schedule
 from ductor.testing.slots import limited
 from ductor.testing.world import World
@@ -57,6 +58,9 @@ def _clients(world: World, rng: random.Random) -> list[Client]:
         families[definition.family_slug] = world.publish(definition)
         meeting += [families[definition.family_slug]] if gathers(definition) else []
     definitions = list(families.values())
+    if rng.random() < 0.15:
+        world.listener = listener(rng)
+        world.publish(world.listener)
     # Runs that are to meet in a digest come together.
     wanted = [rng.choice(meeting)] * rng.choice((1, 2, 4)) if meeting else []
     wanted += [rng.choice((*definitions, definitions[-1])) for _ in range(rng.choice((1, 1, 2, 3)))]

@@ -23,11 +23,13 @@ from ductor.app.coordinator import Coordinator
 from ductor.app.decisions import Decisions, Verdict
 from ductor.app.dispatch import Dispatcher
 from ductor.app.event_rows import EventRows
+from ductor.app.event_triggers import EventTriggers
 from ductor.app.events import Events
 from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, is_stalled, read_header, run_pk
 from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
+from ductor.app.lifecycle import Lifecycle
 from ductor.app.lineage import lineage
 from ductor.app.loops import TimerLoop
 from ductor.app.node_controls import NodeRequest
@@ -36,6 +38,7 @@ from ductor.app.pages import SCOPE_PREFIX
 from ductor.app.payloads import PayloadStore
 from ductor.app.reset import ResetRequest
 from ductor.app.signals import Signals
+from ductor.app.slot_repair import SlotSweep
 from ductor.app.stalls import Stalls
 from ductor.app.successors import Continuations
 from ductor.app.sweeper import Sweeper
@@ -47,6 +50,7 @@ from ductor.engine.behaviour import Behaviour
 from ductor.engine.context import NodeContext
 from ductor.engine.graph import Graph, compile_graph
 from ductor.model.attempt import Attempt
+from ductor.model.command import Announce
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, StepType
 from ductor.model.json import JSON
@@ -61,7 +65,9 @@ from ductor.testing.chaos import PROFILES, Chaos, Profile, draw
 from ductor.testing.doubles import AnyConnection, Doubles
 from ductor.testing.faulty import FaultyBlobs, FaultyQueue, FaultyTable, FaultyTimers, SkewedClock
 from ductor.testing.ledger import Ledger
+from ductor.testing.listening import Listening, listen
 from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, MemoryTimers, NullUnit, SeededIds, VirtualClock
+from ductor.testing.slots import Crowd
 
 TENANT: Final = "t"
 COORDINATORS: Final = 2
@@ -113,7 +119,11 @@ class World:
         self._intents = FaultyQueue(self.intents, self.chaos)
         self._steps = FaultyQueue(self.steps, self.chaos)
         self.payloads = PayloadStore(self.table, self.blobs)
+        self.bus = Listening(lambda: self.events, self.chaos)
+        self.listener: Definition | None = None
         self._graphs: dict[str, Graph] = {}
+        self.crowd = Crowd(self._known)
+        self.ledger.onlookers.append(self.crowd.stored)
 
     def _processes(self) -> None:
         doubles = self._doubles()
@@ -122,7 +132,10 @@ class World:
         self.workers = [self._worker_actor(f"worker-{n}", doubles) for n in range(WORKERS)]
         clock = SkewedClock(self.clock, self.chaos.chances.early_ms)
         self.timer = TimerLoop(self._timers, self._intents, NullUnit(), clock, self.ids)
-        self.sweeper = Sweeper(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
+        slots = SlotSweep(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
+        self.sweeper = Sweeper(
+            table=self._table, intents=self._intents, clock=self.clock, ids=self.ids, also=(slots.sweep,)
+        )
         self.triggers = Triggers(
             table=self._table,
             payloads=PayloadStore(self._table, self._blobs),
@@ -142,6 +155,7 @@ class World:
             clock=self.clock,
             ids=self.ids,
             faults=self.chaos,
+            starts=EventTriggers(table=self._table, library=Library(self.table), triggers=self.triggers),
         )
         self.signals = Signals(
             table=self._table,
@@ -218,7 +232,11 @@ class World:
             clock=clock,
             ids=self.ids,
             doors=lines.doors,
-            handlers={**WaitCommands(waiters, EventRows(self._table, clock), clock).handlers(), **lines.handlers},
+            handlers={
+                **WaitCommands(waiters, EventRows(self._table, clock), clock).handlers(),
+                **lines.handlers,
+                Announce: Lifecycle(self.bus).announce,
+            },
         )
         committer = Committer(
             table=self._table,
@@ -289,9 +307,11 @@ class World:
             family_slug=definition.family_slug,
             status=DefinitionStatus.PUBLISHED,
             version=1,
-            document={},
+            document={"triggers": msgspec.to_builtins(definition.triggers)},
         )
         self.table.write([Put(row_item(row, 1)), Put(plan_item(TENANT, definition_id, definition))])
+        if definition.triggers:
+            listen(self.table, row)
         self._graphs[definition_id] = compile_graph(definition, self.behaviours)
         return definition_id
 

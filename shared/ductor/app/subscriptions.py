@@ -17,6 +17,7 @@ from ductor.model.json import JSON
 from ductor.ports import MAX_OPS_PER_WRITE, Delete, Expect, Item, Op, Put, Table, UnavailableError
 
 _TRIES: Final = 20
+PAGE: Final = 100
 
 
 class Subscriptions:
@@ -72,8 +73,11 @@ class Subscriptions:
 
     def families(self, tenant: str, event_name: str) -> list[str]:
         """The slugs of families that may be started by the event, in order; consistent."""
-        found = {slug for pattern in _candidates(event_name) for slug in self._of(tenant, pattern)}
-        return sorted(found)
+        page = self._table.query(_partition(tenant, event_name), limit=PAGE)
+        if page.cursor is None:  # few enough to look at all of them at once
+            pairs = [item.sk.rsplit("#", 1) for item in page.items]
+            return sorted({slug for pattern, slug in pairs if matches(pattern, event_name)})
+        return sorted({slug for pattern in _candidates(event_name) for slug in self._of(tenant, pattern)})
 
     def _of(self, tenant: str, pattern: str) -> Iterator[str]:
         pk, prefix = _partition(tenant, pattern), f"{pattern}#"

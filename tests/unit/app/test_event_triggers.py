@@ -204,6 +204,24 @@ def test_only_the_newest_version_listens(world: World) -> None:
     assert publish(world, "invoice.paid", "e3").started_runs == ()
 
 
+@pytest.mark.parametrize("page", [1, 100])
+def test_many_patterns_below_one_name_are_told_apart(world: World, page: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ductor.app.subscriptions.PAGE", page)
+    for slug, pattern in (("a", "x.y"), ("b", "x.y.*"), ("c", "x.*"), ("d", "x.y#z"), ("e", "x.z"), ("f", "x")):
+        world.published(listening(pattern, slug=slug))
+
+    def families(name: str) -> list[str]:
+        return world.definitions._subscriptions.families(world.tenant, name)
+
+    assert [families(name) for name in ("x.y", "x.y.z", "x.y#z", "x", "y")] == [
+        ["a", "c"],
+        ["b", "c"],
+        ["c", "d"],
+        ["f"],
+        [],
+    ]
+
+
 def test_what_no_version_listens_to_any_more_is_not_looked_up(world: World) -> None:
     world.published(listening(PAID))
     again(world, listening("invoice.paid"))

@@ -29,6 +29,10 @@ from ductor.app.administration import Administration
 from ductor.app.ai_journal import Journal
 from ductor.app.ai_steps import AiSteps
 from ductor.app.attempts import Attempts
+from ductor.app.bridge import Bridge
+from ductor.app.bridge_door import BridgeDoor
+from ductor.app.bridge_doors import BridgeDoors
+from ductor.app.bridge_queue import BridgeQueue
 from ductor.app.commit import Committer
 from ductor.app.control import Controls
 from ductor.app.coordinator import Coordinator
@@ -62,6 +66,7 @@ from ductor.app.waiters import Waiters
 from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.model.command import Announce
 from ductor.model.definition import DefinitionRow
+from ductor.model.enums import StepType
 from ductor.ports import QueueName, UnavailableError
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.steps.duration import parse_duration
@@ -70,6 +75,8 @@ DEFAULT_WORKERS: Final = 16
 LEASE_MS: Final = 10_000
 CACHED_RUNS: Final = 2_000
 STOP_SECONDS: Final = 10
+BRIDGE_LOOK_MS: Final = 250
+"""A worker that waits for a task learns of one after so long at the latest."""
 
 
 class StartError(Exception):
@@ -125,6 +132,7 @@ class LocalApp:
         self.first_start = False
         self._settings = settings
         self._stop = threading.Event()
+        self._hung_up = threading.Event()
         self._threads: list[threading.Thread] = []
         self._presence = _Presence(data)
         self._database = Database(data / "ductor.db")
@@ -159,9 +167,7 @@ class LocalApp:
             library=library,
             gate=Gate(table),
         )
-        self.scheduling = Scheduling(
-            table=table, triggers=self.triggers, library=library, clock=clock, ids=ids
-        )
+        self.scheduling = Scheduling(table=table, triggers=self.triggers, library=library, clock=clock, ids=ids)
         self.controls, self.signals = (
             Controls(table=table, intents=intents, clock=clock, ids=ids),
             Signals(table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids),
@@ -196,6 +202,10 @@ class LocalApp:
             library=library,
             gate=Gate(table),
         )
+        bridge_doors = BridgeDoors(
+            table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
+        )
+        self.bridge = Bridge(bridge_doors, pause=self._rest, look_ms=BRIDGE_LOOK_MS)
         self.continuations = Continuations(
             table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids
         )
@@ -211,7 +221,7 @@ class LocalApp:
                 **lines.handlers,
                 Announce: Lifecycle(Loopback(self.events)).announce,
             },
-            doors=lines.doors,
+            doors={**lines.doors, StepType.BRIDGE: BridgeDoor(BridgeQueue(table), attempts, clock)},
         )
         committer = Committer(
             table=table,
@@ -272,11 +282,16 @@ class LocalApp:
             "schedules": self.scheduling.loop,
             "timers": TimerLoop(timers, intents, unit, clock, ids),
             "sweeper": SweeperLoop(
-                Sweeper(table=table, intents=intents, clock=clock, ids=ids, also=(self.operations.batches.sweep,))
+                Sweeper(
+                    table=table,
+                    intents=intents,
+                    clock=clock,
+                    ids=ids,
+                    also=(self.operations.batches.sweep, *self.scheduling.chores),
+                )
             ),
         }
-        self._clock, self._ids = clock, ids
-        self._table, self._registry = table, registry
+        self._clock, self._ids, self._table, self._registry = clock, ids, table, registry
 
     @property
     def asgi(self) -> Any:
@@ -285,6 +300,7 @@ class LocalApp:
         from ductor.api.auth import KeyIdentity
         from ductor.api.deps import ApiDeps
         from ductor.api.local_server import LocalGateway
+        from ductor.api.routes.bridge import waits
 
         deps = ApiDeps(
             identity=KeyIdentity(self.keys),
@@ -294,6 +310,7 @@ class LocalApp:
             controls=self.controls,
             decisions=self.decisions,
             events=self.events,
+            bridge=self.bridge,
             signals=self.signals,
             runs=self.runs,
             operations=self.operations,
@@ -304,7 +321,7 @@ class LocalApp:
             clock=self._clock,
             ids=self._ids,
         )
-        return LocalGateway(build_api(deps))
+        return LocalGateway(build_api(deps), waits=waits)
 
     def start(self) -> None:
         """Make the first tenant and its keys when the file is new, then run the loops. Raises StartError."""
@@ -343,6 +360,13 @@ class LocalApp:
             if faults or not isinstance(document, dict):
                 told = "; ".join(f"{fault.field}: {fault.message} ({fault.code})" for fault in faults[:5])
                 raise StartError(f"{path} is no system definition: {told or 'it holds no object'}")
+
+    def hang_up(self) -> None:
+        """Workers that wait for a task are answered now: the server is about to stop."""
+        self._hung_up.set()
+
+    def _rest(self, ms: int) -> bool:
+        return not self._hung_up.wait(ms / 1000)
 
     def stop(self) -> None:
         """Stop the loops; running actions get a few seconds, unfinished ones run again at the next start."""

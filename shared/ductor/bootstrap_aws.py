@@ -6,6 +6,7 @@ A cold start pays for every import, so what only one function needs is imported 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ductor.adapters.aws.blobs import S3Blobs
 from ductor.adapters.aws.bus import EventBridgeBus
 from ductor.adapters.aws.clients import Clients
+from ductor.adapters.aws.cron import AwsCronSchedules, CronTarget, read_call
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.records import messages_of
 from ductor.adapters.aws.secrets import SsmSecrets
@@ -24,17 +26,22 @@ from ductor.adapters.local.system import SystemClock, SystemIds
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.lambdas.telemetry import Telemetry
+from ductor.model.enums import StepType
 from ductor.ports import Clock, Ids
 
 if TYPE_CHECKING:
     from ductor.actions.registry import ActionRegistry
     from ductor.app.events import Events
+    from ductor.app.scheduling import Scheduling
     from ductor.app.trigger import Triggers
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 """(event, context) to answer, as Lambda calls it."""
 
 LEASE_MS: Final = 30_000
+BRIDGE_LOOK_MS: Final = 1_000
+"""How often a waiting poll looks for a task, at last: each look is a read request per task type."""
+
 
 
 class SettingsError(Exception):
@@ -102,6 +109,10 @@ class Parts:
         return EventBridgeBus(self.settings.need("DUCTOR_BUS"), self.clients)
 
     @cached_property
+    def calls(self) -> SqsQueue:
+        return self._queue("CRON")
+
+    @cached_property
     def timers(self) -> AwsTimers:
         target = TimersTarget(
             queue_url=self.settings.need("DUCTOR_TIMERS_URL"),
@@ -110,6 +121,15 @@ class Parts:
             role_arn=self.settings.need("DUCTOR_SCHEDULE_ROLE_ARN"),
         )
         return AwsTimers(target, self.clients, self.clock)
+
+    @cached_property
+    def cron(self) -> AwsCronSchedules:
+        target = CronTarget(
+            queue_arn=self.settings.need("DUCTOR_CRON_ARN"),
+            group=self.settings.need("DUCTOR_CRON_GROUP"),
+            role_arn=self.settings.need("DUCTOR_CRON_ROLE_ARN"),
+        )
+        return AwsCronSchedules(target, self.clients, self.clock)
 
     def _queue(self, name: str) -> SqsQueue:
         """Who only sends to a queue need not know its dead letters."""
@@ -125,6 +145,8 @@ def parts(settings: AwsSettings | None = None, clock: Clock | None = None, ids: 
 def coordinator(made: Parts | None = None) -> Handler:
     """The function of the intents queue."""
     from ductor.app.attempts import Attempts
+    from ductor.app.bridge_door import BridgeDoor
+    from ductor.app.bridge_queue import BridgeQueue
     from ductor.app.coordinator import Coordinator
     from ductor.app.dispatch import Dispatcher
     from ductor.app.event_rows import EventRows
@@ -162,7 +184,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         clock=of.clock,
         ids=of.ids,
         handlers={**waits.handlers(), **lines.handlers, Announce: Lifecycle(of.bus).announce},
-        doors=lines.doors,
+        doors={**lines.doors, StepType.BRIDGE: BridgeDoor(BridgeQueue(of.table), Attempts(of.table), of.clock)},
     )
     committer = TellingCommitter(
         table=of.table,
@@ -244,6 +266,40 @@ def timer(made: Parts | None = None) -> Handler:
     return lambda event, _: failures(batches.handle(messages_of(event)))
 
 
+def schedule(made: Parts | None = None) -> Handler:
+    """The function of the schedule queue, into which EventBridge Scheduler puts its calls."""
+    from ductor.lambdas.schedules import ScheduleBatches
+
+    of = made or parts()
+    batches = ScheduleBatches(
+        read=read_call,
+        firing=scheduling(of).firing,
+        again=of.calls,
+        clock=of.clock,
+        telemetry=Telemetry("schedule"),
+    )
+    return lambda event, _: failures(batches.handle(messages_of(event)))
+
+
+def scheduling(of: Parts, triggers: Triggers | None = None) -> Scheduling:
+    """Schedules that EventBridge Scheduler calls for."""
+    from ductor.app.gate import Gate
+    from ductor.app.scheduling import Scheduling
+    from ductor.app.trigger import Triggers
+
+    made = triggers or Triggers(
+        table=of.table,
+        payloads=of.payloads,
+        intents=of.intents,
+        unit=of.unit,
+        clock=of.clock,
+        ids=of.ids,
+        library=of.library,
+        gate=Gate(of.table),
+    )
+    return Scheduling(table=of.table, triggers=made, library=of.library, clock=of.clock, ids=of.ids, outside=of.cron)
+
+
 def sweeper(made: Parts | None = None) -> Handler:
     """The function that a schedule calls every minute."""
     from ductor.app.batches import Batches
@@ -254,7 +310,9 @@ def sweeper(made: Parts | None = None) -> Handler:
     telemetry = Telemetry("sweeper")
     controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
     batches = Batches(table=of.table, controls=controls, clock=of.clock)
-    net = Sweeper(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids, also=(batches.sweep,))
+    net = Sweeper(
+        table=of.table, intents=of.intents, clock=of.clock, ids=of.ids, also=(batches.sweep, *scheduling(of).chores)
+    )
 
     def sweep(_event: dict[str, Any], _context: Any) -> dict[str, Any]:
         woken = net.sweep()
@@ -271,6 +329,8 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.api.auth import GatewayIdentity
     from ductor.api.deps import ApiDeps
     from ductor.app.administration import Administration
+    from ductor.app.bridge import Bridge
+    from ductor.app.bridge_doors import BridgeDoors
     from ductor.app.control import Controls
     from ductor.app.decisions import Decisions
     from ductor.app.definitions import Definitions
@@ -285,7 +345,7 @@ def api(made: Parts | None = None) -> Handler:
     of = made or parts()
     Telemetry("api")
     tenants, registry = Tenants(of.table, of.clock, of.ids), actions(of.settings)
-    definitions = Definitions(of.table, of.clock, of.ids, registry, tenants)
+    definitions = Definitions(of.table, of.clock, of.ids, registry, tenants, of.cron)
     deps = ApiDeps(
         identity=GatewayIdentity(),
         keys=Keys(of.table, of.clock, of.ids),
@@ -310,6 +370,7 @@ def api(made: Parts | None = None) -> Handler:
             ids=of.ids,
         ),
         trees=RunTrees(of.table),
+        schedules=scheduling(of).schedules,
         operations=Operations(
             table=of.table,
             payloads=of.payloads,
@@ -328,6 +389,19 @@ def api(made: Parts | None = None) -> Handler:
             ids=of.ids,
         ),
         events=_events(of),
+        bridge=Bridge(
+            BridgeDoors(
+                table=of.table,
+                payloads=of.payloads,
+                intents=of.intents,
+                unit=of.unit,
+                clock=of.clock,
+                ids=of.ids,
+                faults=of.faults,
+            ),
+            pause=rest,
+            look_ms=BRIDGE_LOOK_MS,
+        ),
         runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants),
         admin=Administration(
             table=of.table,
@@ -379,6 +453,12 @@ def _events(of: Parts) -> Events:
         faults=of.faults,
         starts=EventTriggers(table=of.table, library=of.library, triggers=_triggers(of), gate=Gate(of.table)),
     )
+
+
+def rest(ms: int) -> bool:
+    """Wait inside an invocation; it is never cut short."""
+    time.sleep(ms / 1000)
+    return True
 
 
 def authorizer(made: Parts | None = None) -> Handler:

@@ -52,6 +52,7 @@ class ApiWorld(World):
                 signals=self.signals,
                 runs=self.runs,
                 operations=self.operations,
+                schedules=self.scheduling.schedules,
                 continuations=self.continuations,
                 trees=self.trees,
                 admin=self.admin,

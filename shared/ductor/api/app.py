@@ -7,6 +7,7 @@ from typing import Any
 
 from ductor.api.deps import ApiDeps
 from ductor.api.routes.batches import BatchRoutes
+from ductor.api.routes.bridge import BridgeRoutes
 from ductor.api.routes.connections import ConnectionRoutes
 from ductor.api.routes.decisions import DecisionRoutes
 from ductor.api.routes.definitions import DefinitionRoutes
@@ -19,6 +20,7 @@ from ductor.api.routes.open_pages import open_routes
 from ductor.api.routes.resets import ResetRoutes
 from ductor.api.routes.run_reads import RunReadRoutes
 from ductor.api.routes.runs import RunRoutes
+from ductor.api.routes.schedules import ScheduleRoutes
 from ductor.api.routes.tenants import TenantRoutes
 from ductor.api.routing import Route, Router
 
@@ -42,7 +44,9 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *NodeRoutes(deps.operations.nodes).routes(),
         *ResetRoutes(deps.operations.resets).routes(),
         *BatchRoutes(deps.operations.batches).routes(),
+        *ScheduleRoutes(deps.schedules, deps.clock).routes(),
         *EventRoutes(deps.events).routes(),
+        *BridgeRoutes(deps.bridge).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
         *KeyRoutes(deps.keys, deps.admin).routes(),
         *EnvironmentRoutes(deps.admin).routes(),

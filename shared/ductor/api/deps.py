@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ductor.api.auth import Identity
 from ductor.app.administration import Administration
+from ductor.app.bridge import Bridge
 from ductor.app.control import Controls
 from ductor.app.decisions import Decisions
 from ductor.app.definitions import Definitions
@@ -13,6 +14,7 @@ from ductor.app.events import Events
 from ductor.app.keys import Keys
 from ductor.app.operations import Operations
 from ductor.app.runs import Runs
+from ductor.app.schedules import Schedules
 from ductor.app.signals import Signals
 from ductor.app.successors import Continuations
 from ductor.app.tree import RunTrees
@@ -31,8 +33,10 @@ class ApiDeps:
     controls: Controls
     decisions: Decisions
     events: Events
+    bridge: Bridge
     signals: Signals
     runs: Runs
+    schedules: Schedules
     operations: Operations
     continuations: Continuations
     trees: RunTrees

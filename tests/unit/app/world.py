@@ -25,6 +25,7 @@ from ductor.app.library import Library
 from ductor.app.operations import Operations
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
+from ductor.app.scheduling import Scheduling
 from ductor.app.signals import Signals
 from ductor.app.successors import Continuations
 from ductor.app.tenants import Tenants
@@ -132,6 +133,9 @@ class World:
             library=self.library,
             gate=Gate(self.table),
             wait=wait,
+        )
+        self.scheduling = Scheduling(
+            table=self.table, triggers=self.triggers, library=self.library, clock=self.clock, ids=self.ids
         )
         self.controls = Controls(table=self.table, intents=self.intents, clock=self.clock, ids=self.ids)
         self.signals = Signals(

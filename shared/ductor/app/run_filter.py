@@ -10,9 +10,9 @@ from typing import Final
 import msgspec
 
 from ductor.app.refusals import invalid
-from ductor.app.run_index import value_text
+from ductor.app.run_index import alike, by_schedule, value_text
 from ductor.model.enums import RunStatus
-from ductor.model.run import RunState, effective_status
+from ductor.model.run import Origin, RunState, effective_status
 
 ACTIVE: Final = tuple(status for status in RunStatus if not status.terminal)
 LABEL_PREFIX: Final = "label."
@@ -21,7 +21,19 @@ _LABEL_ATTRIBUTE: Final = "attr.ductor.correlation."
 _NONE: Final = object()
 _RELATIVE: Final = re.compile(r"-(\d{1,9})(ms|s|m|h|d)")
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_TEXTS: Final = ("workflow_type", "subject_type", "subject_id", "root_run_id", "parent_run_id", "journey_id")
+_TEXTS: Final = (
+    "workflow_type",
+    "schedule",
+    "q",
+    "environment",
+    "definition_id",
+    "subject_type",
+    "subject_id",
+    "root_run_id",
+    "parent_run_id",
+    "journey_id",
+)
+_SAME: Final = _TEXTS[3:]
 _MAX_TEXT: Final = 256
 _MAX_EPOCH_MS: Final = 9_999_999_999_999
 
@@ -29,8 +41,10 @@ _MAX_EPOCH_MS: Final = 9_999_999_999_999
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Filters of a list of runs; empty means any. `workflow_type` is a family slug in which `-` and `_` are alike.
 
-    `attributes` are visibility attributes, as `run_index.value_text` spells them. `started_after` (inclusive) and
-    `started_before` (exclusive) are epoch ms, 0 = no limit; they look at the time of admission.
+    `schedule` is the slug of the family whose schedule started the run. `q` is a part, in any case, of the run's id,
+    its family, its subject's id or one of its labels' ids. `attributes` are visibility attributes, as
+    `run_index.value_text` spells them. `started_after` (inclusive) and `started_before` (exclusive) are epoch ms, 0 =
+    no limit; they look at the time of admission.
     """
 
     workflow_type: str = ""
@@ -45,6 +59,10 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     root_run_id: str = ""
     parent_run_id: str = ""
     journey_id: str = ""
+    environment: str = ""
+    definition_id: str = ""
+    schedule: str = ""
+    q: str = ""
 
 
 def read_filter(query: Iterable[tuple[str, str]], now: int) -> RunFilter:
@@ -99,19 +117,21 @@ def matches(wanted: RunFilter, state: RunState) -> bool:
         return False
     if wanted.workflow_type and alike(wanted.workflow_type) != alike(origin.family_slug):
         return False
-    for name in _TEXTS[1:]:
-        value = getattr(wanted, name)
-        if value and value != getattr(origin, name):
-            return False
+    if wanted.schedule and not (by_schedule(origin) and alike(wanted.schedule) == alike(origin.family_slug)):
+        return False
+    if not all(getattr(wanted, name) in ("", getattr(origin, name)) for name in _SAME):
+        return False
+    if wanted.q and not _contains(wanted.q.lower(), origin):
+        return False
     shown = ((name, state.attributes.get(name, _NONE), value) for name, value in wanted.attributes)
     if not all(has is not _NONE and value_text(has) == value for _, has, value in shown):
         return False
     return set(wanted.labels) <= set(origin.labels)
 
 
-def alike(slug: str) -> str:
-    """A family slug with `-` and `_` made the same."""
-    return slug.replace("-", "_")
+def _contains(part: str, origin: Origin) -> bool:
+    texts = (origin.run_id, origin.family_slug, origin.subject_id, *(value for _, value in origin.labels))
+    return any(part in text.lower() for text in texts)
 
 
 def _label_key(name: str) -> str:

@@ -1,4 +1,6 @@
-"""Rows that find runs by label and by visibility attribute. They only find: what a run is now, its header says.
+"""Rows that find runs by label, by visibility attribute and by where they come from. They only find: what a run is
+
+now, its header says.
 
 Written before the commit that they belong to, and never changed; a row of a value that a run no longer has is passed
 over by whoever reads the header.
@@ -16,7 +18,15 @@ from ductor.model.transition import NodeCompleted, Transition
 from ductor.ports import Item, Put
 
 FIRST_VERSIONS: Final = 2
-"""A run is entered under its labels with its first commit; that of a fork leads to version 3."""
+"""A run is entered under what it was started with by its first commit; that of a fork leads to version 3."""
+
+TYPE: Final = "type"
+JOURNEY: Final = "journey"
+ROOT: Final = "root"
+PARENT: Final = "parent"
+SUBJECT: Final = "subject"
+SCHEDULE: Final = "schedule"
+"""What a run may be found by, besides. A root is found by its own id: it needs no row to be its own root."""
 
 
 def label_pk(tenant: str, key: str, value: str, number: int) -> str:
@@ -29,6 +39,16 @@ def attribute_pk(tenant: str, name: str, value: str, number: int) -> str:
     return f"RA#{tenant}#{number}#{name}#{value}"
 
 
+def origin_pk(tenant: str, kind: str, value: str, number: int) -> str:
+    """Partition of the runs that come from somewhere: of a family, a tree, a parent, a subject, a schedule."""
+    return f"RO#{tenant}#{number}#{kind}#{value}"
+
+
+def alike(slug: str) -> str:
+    """A family slug with `-` and `_` made the same."""
+    return slug.replace("-", "_")
+
+
 def value_text(value: JSON) -> str:
     """A visibility attribute as filters spell it: text as it is, everything else as JSON."""
     return value if isinstance(value, str) else encode(value).decode()
@@ -36,7 +56,7 @@ def value_text(value: JSON) -> str:
 
 def index_puts(origin: Origin, version: int, transitions: Iterable[Transition]) -> list[Put]:
     """The rows that the next commit of a run at `version` needs."""
-    keys = set(_label_keys(origin)) if version <= FIRST_VERSIONS else set()
+    keys = {*_label_keys(origin), *_origin_keys(origin)} if version <= FIRST_VERSIONS else set()
     for transition in transitions:
         if isinstance(transition, NodeCompleted) and transition.attributes:
             keys.update(_attribute_keys(origin, transition.attributes.items()))
@@ -57,6 +77,26 @@ def index_sort(origin: Origin) -> str:
 def _label_keys(origin: Origin) -> Iterator[str]:
     number = shard(origin.run_id)
     return (label_pk(origin.tenant, key, value, number) for key, value in origin.labels)
+
+
+def _origin_keys(origin: Origin) -> Iterator[str]:
+    number, tenant = shard(origin.run_id), origin.tenant
+    yield origin_pk(tenant, TYPE, alike(origin.family_slug), number)
+    if origin.root_run_id not in ("", origin.run_id):
+        yield origin_pk(tenant, ROOT, origin.root_run_id, number)
+    if origin.journey_id not in ("", origin.run_id, origin.root_run_id):
+        yield origin_pk(tenant, JOURNEY, origin.journey_id, number)
+    if origin.parent_run_id:
+        yield origin_pk(tenant, PARENT, origin.parent_run_id, number)
+    if origin.subject_id:
+        yield origin_pk(tenant, SUBJECT, origin.subject_id, number)
+    if by_schedule(origin):
+        yield origin_pk(tenant, SCHEDULE, alike(origin.family_slug), number)
+
+
+def by_schedule(origin: Origin) -> bool:
+    """Whether the schedule of its family started the run."""
+    return bool(origin.scheduled_at)
 
 
 def _attribute_keys(origin: Origin, attributes: Iterable[tuple[str, JSON]]) -> Iterator[str]:

@@ -10,9 +10,30 @@ from typing import Final
 import msgspec
 
 from ductor.app.cursors import binding, page_size, seal, unseal
-from ductor.app.headers import HEAD, SHARDS, read_what_is_readable, run_pk, sort_time, status_pk, tenant_pk
+from ductor.app.headers import (
+    HEAD,
+    SHARDS,
+    read_what_is_readable,
+    run_pk,
+    sort_time,
+    status_pk,
+    tenant_of,
+    tenant_pk,
+)
 from ductor.app.run_filter import ACTIVE, RunFilter, matches
-from ductor.app.run_index import attribute_pk, label_pk
+from ductor.app.run_index import (
+    JOURNEY,
+    PARENT,
+    ROOT,
+    SCHEDULE,
+    SUBJECT,
+    TYPE,
+    alike,
+    attribute_pk,
+    label_pk,
+    origin_pk,
+)
+from ductor.model.enums import RunStatus
 from ductor.model.run import RunState
 from ductor.ports import Index, Item, Table
 
@@ -58,6 +79,7 @@ def _newest_first(table: Table, tenant: str, wanted: RunFilter, before: str | No
     high = f"{sort_time(wanted.started_before - 1)}#~" if wanted.started_before else "~"
     high = min(high, before) if before else high
     streams = [_stream(table, pk, index, low, high) for pk, index in _partitions(tenant, wanted)]
+    streams += [_alone(table, tenant, run_id, low, high) for run_id in {wanted.root_run_id, wanted.journey_id} - {""}]
     last = before
     for sort in heapq.merge(*streams, reverse=True):
         # A run that is just changing its status may stand in two partitions for a moment.
@@ -67,19 +89,48 @@ def _newest_first(table: Table, tenant: str, wanted: RunFilter, before: str | No
 
 
 def _partitions(tenant: str, wanted: RunFilter) -> Iterator[tuple[str, Index | None]]:
-    """Where the candidates are: a label or attribute names few runs, so it is looked at first."""
+    """Where the candidates are: in the partition of what names the fewest runs."""
     statuses = (wanted.status,) if wanted.status else ACTIVE if wanted.active_only else ()
+    few = [(name, value) for name, value in _origins(wanted) if value]
+    rare = bool(statuses) and wanted.status is not RunStatus.COMPLETED
+    if rare and few and few[0][0] in (TYPE, SCHEDULE):
+        few = []
     for number in range(SHARDS):
         if wanted.labels:
             yield label_pk(tenant, *wanted.labels[0], number), None
-            continue
-        if wanted.attributes:
+        elif wanted.attributes:
             yield attribute_pk(tenant, *wanted.attributes[0], number), None
-            continue
-        if not statuses:
+        elif wanted.journey_id and few[0][0] == JOURNEY:
+            # Of the trees of a journey only the roots have a row of their own.
+            yield origin_pk(tenant, JOURNEY, wanted.journey_id, number), None
+            yield origin_pk(tenant, ROOT, wanted.journey_id, number), None
+        elif few:
+            yield origin_pk(tenant, *few[0], number), None
+        elif not statuses:
             yield tenant_pk(tenant, number), Index.I2
-        for status in statuses:
-            yield status_pk(tenant, status, number), Index.I1
+        else:
+            yield from ((status_pk(tenant, status, number), Index.I1) for status in statuses)
+
+
+def _origins(wanted: RunFilter) -> tuple[tuple[str, str], ...]:
+    """What a run may be found by, the most telling first."""
+    return (
+        (PARENT, wanted.parent_run_id),
+        (ROOT, wanted.root_run_id),
+        (JOURNEY, wanted.journey_id),
+        (SUBJECT, wanted.subject_id),
+        (SCHEDULE, alike(wanted.schedule)),
+        (TYPE, alike(wanted.workflow_type)),
+    )
+
+
+def _alone(table: Table, tenant: str, run_id: str, low: str, high: str) -> Iterator[str]:
+    """A run that is its own root: it has no row that says so."""
+    if not run_id.isascii():
+        return
+    item = table.get(run_pk(run_id), HEAD)
+    if item is not None and tenant_of(item) == tenant and item.i2 is not None and low <= item.i2[1] <= high:
+        yield item.i2[1]
 
 
 def _stream(table: Table, pk: str, index: Index | None, low: str, high: str) -> Iterator[str]:

@@ -38,6 +38,10 @@ _FILTERS: Final = (
     "root_run_id",
     "parent_run_id",
     "journey_id",
+    "schedule",
+    "environment",
+    "definition_id",
+    "q",
     "label.",
     "attr.",
 )

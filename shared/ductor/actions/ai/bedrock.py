@@ -29,7 +29,8 @@ SERVICE: Final = "bedrock-runtime"
 CONNECT_SECONDS: Final = 5
 MAX_READ_SECONDS: Final = 600
 MAX_MESSAGE: Final = 1_000
-_BEAT_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 0.1
+_POLLS_PER_BEAT: Final = 10
 
 _STOPS: Final = {
     "end_turn": Stop.END_TURN,
@@ -122,13 +123,14 @@ def watched(call: Callable[[], Answer], ctx: ActionContext, timeout_ms: int) -> 
         done.set()
 
     threading.Thread(target=run, name="model", daemon=True).start()
-    left = timeout_ms / 1_000
-    while not done.wait(min(_BEAT_SECONDS, max(left, 0.0))):
-        left -= _BEAT_SECONDS
+    polls = 0
+    while not done.wait(_POLL_SECONDS):
+        polls += 1
         if ctx.cancelled:
             raise AttemptCancelledError("cancelled during a model call")
-        ctx.heartbeat()
-        if left <= 0:
+        if polls % _POLLS_PER_BEAT == 0:
+            ctx.heartbeat()
+        if polls * _POLL_SECONDS * 1_000 >= timeout_ms:
             raise ai_error(AiCode.TIMEOUT, f"the model did not answer within {timeout_ms} ms")
     if failed:
         raise failed[0]
@@ -139,6 +141,7 @@ def _converse(client: Any, body: dict[str, Any]) -> Any:
     from botocore.exceptions import (
         BotoCoreError,
         ClientError,
+        ConnectionError,
         HTTPClientError,
         NoCredentialsError,
         ParamValidationError,
@@ -156,7 +159,7 @@ def _converse(client: Any, body: dict[str, Any]) -> Any:
         raise ai_error(AiCode.REQUEST_REFUSED, _short(fault)) from None
     except ReadTimeoutError:
         raise ai_error(AiCode.TIMEOUT, "Amazon Bedrock did not answer in time") from None
-    except HTTPClientError as fault:
+    except (HTTPClientError, ConnectionError) as fault:
         raise ai_error(AiCode.UNAVAILABLE, f"Amazon Bedrock cannot be reached: {_short(fault)}") from None
     except BotoCoreError as fault:
         raise ai_error(AiCode.ANSWER_INVALID, f"{type(fault).__name__}: {_short(fault)}") from None

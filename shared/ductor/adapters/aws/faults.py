@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
+from botocore.exceptions import ConnectionError as NotConnectedError
 from pynamodb.exceptions import PynamoDBException
 
 from ductor.ports import ItemTooLargeError, UnavailableError
@@ -82,7 +83,7 @@ def _refused(error: BaseException) -> AwsRefusedError:
 
 
 def _is_network(error: BaseException) -> bool:
-    return isinstance(error, (HTTPClientError, IncompleteReadError))
+    return isinstance(error, (HTTPClientError, NotConnectedError, IncompleteReadError))
 
 
 def response_of(error: ClientError) -> Mapping[str, Any]:

@@ -418,6 +418,24 @@ def api(made: Parts | None = None) -> Handler:
     return build_api(deps)
 
 
+def event(made: Parts | None = None) -> Handler:
+    """The function that the rule of the event bus calls."""
+    from ductor.adapters.aws.bus import SOURCE, TENANT
+    from ductor.app.tenants import Tenants
+    from ductor.lambdas.bus_events import BusEvents, Sources
+
+    of = made or parts()
+    bus_events = BusEvents(
+        events=_events(of),
+        exists=Tenants(of.table, of.clock, of.ids).exists,
+        sources=Sources(of.settings.need("DUCTOR_EVENT_SOURCES"), TENANT),
+        own_source=SOURCE,
+        dead=SqsQueue(of.settings.need("DUCTOR_EVENTS_DEAD_URL"), "", of.clients, of.clock),
+        telemetry=Telemetry("event"),
+    )
+    return lambda event, _: bus_events.handle(event)
+
+
 def _triggers(of: Parts) -> Triggers:
     """What starts runs, for every function that does."""
     from ductor.app.gate import Gate

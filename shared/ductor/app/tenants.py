@@ -116,6 +116,11 @@ class Tenants:
         stored = self._table.get(*_FIRST)
         return stored is not None and msgspec.json.decode(stored.body, type=_FirstRow).tenant == tenant
 
+    def exists(self, tenant: str) -> bool:
+        """Whether there is such a tenant; any text may be asked for."""
+        usable = 0 < len(tenant) <= 64 and tenant.isascii() and tenant.isprintable()
+        return usable and self._table.get(f"N#{tenant}", TENANT) is not None
+
     def get(self, tenant: str) -> Tenant:
         """Raises NOT_FOUND `TENANT_NOT_FOUND`."""
         item = self._table.get(f"N#{tenant}", TENANT) if 0 < len(tenant) <= 64 and tenant.isascii() else None

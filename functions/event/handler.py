@@ -1,0 +1,7 @@
+"""Delivers events from the bus: to runs that wait for them, and to definitions that they start."""
+
+from __future__ import annotations
+
+from ductor.bootstrap_aws import event
+
+handler = event()

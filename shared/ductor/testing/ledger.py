@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import msgspec
 
@@ -48,6 +49,7 @@ class Ledger:
         self.requests: dict[str, dict[str, str]] = defaultdict(dict)
         self.trace: list[str] = []
         self.traced = traced
+        self.onlookers: list[Callable[[Item], None]] = []
 
     def tick(self) -> int:
         self.number += 1
@@ -55,6 +57,8 @@ class Ledger:
 
     def stored(self, item: Item) -> None:
         """A row was written. Remembers when a run's header first said that the run has ended."""
+        for look in self.onlookers:
+            look(item)
         if item.sk != HEAD or item.i1 is None:
             return
         run_id = item.pk.removeprefix("R#")

@@ -260,6 +260,7 @@ def _unwatched(state: RunState, unwatched: frozenset[str]) -> Iterator[str]:
     due = state.tree.due.values() if state.tree else ()
     moments = [entry.check_at for entry in state.root.nodes.values() if entry.check_at]
     moments += [check for _, check in due if check]
+    moments += [state.slot.check_at] if state.slot and state.slot.awaited else []
     if not paused and not state.ending:
         moments += [deadline for deadline, _ in due if deadline]
         moments += [entry.deadline for entry in state.root.nodes.values() if entry.deadline]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from ductor.app.headers import HEAD, run_pk
@@ -246,7 +247,8 @@ class Schedule:
         self.world.mend()
         for client in self.clients:
             if client.run_id is None:
-                self._want(client)
+                with suppress(RefusedError):
+                    self._want(client)
         self.work_off()
 
     def free(self) -> None:

@@ -13,6 +13,7 @@ from tests.contract.implementations import Backend
 
 from ductor.adapters.aws.blobs import S3Blobs
 from ductor.adapters.aws.clients import Clients
+from ductor.adapters.aws.cron import AwsCronSchedules, CronTarget
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.table import DynamoTable
 from ductor.adapters.aws.timers import AwsTimers, TimersTarget, read_wake
@@ -61,6 +62,14 @@ class Emulator:
             role_arn="arn:aws:iam::123456789012:role/scheduler",
         )
         self.timers = AwsTimers(self.target, self.clients, clock)
+        self.clients("scheduler").create_schedule_group(Name="cron")
+        self.schedule_url = self._make("schedule", MAX_BYTES)
+        self.cron_target = CronTarget(
+            queue_arn="arn:aws:sqs:us-east-1:123456789012:schedule",
+            group="cron",
+            role_arn="arn:aws:iam::123456789012:role/cron",
+        )
+        self.cron = AwsCronSchedules(self.cron_target, self.clients, clock)
         self.blobs = S3Blobs("payloads", self.clients)
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ QUEUES = {
     "steps": "StepsQueue",
     "dead-steps": "StepsDeadLetters",
     "timers": "TimersQueue",
+    "schedule": "ScheduleQueue",
 }
 LOGGING = {("logs:CreateLogStream", "Logs"), ("logs:PutLogEvents", "Logs")}
 TRACING = {("xray:PutTraceSegments", "*"), ("xray:PutTelemetryRecords", "*")}
@@ -135,9 +136,13 @@ def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
     elif "QueueUrl" in arguments:
         queue = QUEUES[arguments["QueueUrl"].rsplit("/", 1)[1]]
         yield (f"sqs:{operation.removesuffix('Batch')}", queue)
-    elif operation == "CreateSchedule":
-        yield ("scheduler:CreateSchedule", "schedule/${Schedules}/*")
-        yield ("iam:PassRole", "SchedulesRole")
+    elif operation in ("CreateSchedule", "UpdateSchedule", "DeleteSchedule"):
+        group, role = (
+            ("CronSchedules", "CronRole") if arguments["GroupName"] == "cron" else ("Schedules", "SchedulesRole")
+        )
+        yield (f"scheduler:{operation}", f"schedule/${{{group}}}/*")
+        if operation != "DeleteSchedule":
+            yield ("iam:PassRole", role)
     elif operation in ("PutParameter", "GetParameter", "DeleteParameter"):
         yield (f"ssm:{operation}", "parameter/ductor/${Table}/*")
     else:

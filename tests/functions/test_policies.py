@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,6 +14,8 @@ from tests.functions.definitions import HELLO, chain
 from tests.functions.policy import OF_EVERY_FUNCTION, RECEIVING, Asked, Pair, allowed, template
 from tests.functions.world import SECOND, AwsWorld
 
+from ductor.adapters.aws.cron import AwsCronSchedules
+from ductor.api.models.common import rfc3339
 from ductor.app.commit import Committer
 from ductor.app.keys import Keys
 from ductor.app.tenants import Tenants
@@ -20,8 +23,13 @@ from ductor.app.worker import Worker
 from ductor.ports import UnavailableError
 from ductor.testing.memory import SeededIds
 
-SOURCES = {"Coordinator": "IntentsQueue", "Step": "StepsQueue", "Timer": "TimersQueue"}
-FUNCTIONS = ("Api", "Authorizer", "Coordinator", "Step", "Timer", "Sweeper")
+SOURCES = {
+    "Coordinator": "IntentsQueue",
+    "Step": "StepsQueue",
+    "Timer": "TimersQueue",
+    "Schedule": "ScheduleQueue",
+}
+FUNCTIONS = ("Api", "Authorizer", "Coordinator", "Step", "Timer", "Schedule", "Sweeper")
 EXAMPLE = Path(__file__).parents[2] / "events" / "payment_and_shipment.yaml"
 ORDER = {"order": "o-1", "amount": 100}
 
@@ -50,6 +58,7 @@ def _everything(world: AwsWorld) -> None:
     _waits(world)
     _odd(world)
     _administration(world)
+    _schedules(world)
 
 
 def _ordinary(world: AwsWorld) -> None:
@@ -159,6 +168,48 @@ def _administration(world: AwsWorld) -> None:
     world.pump()
     world.key = first.admin_key.plaintext
     world.ok("DELETE", f"/api/connections/{made['id']}")
+
+
+def _schedules(world: AwsWorld) -> None:
+    """An occurrence with a large input that is called for, one that is not, and every change of a schedule."""
+    now, minute = world.clock.now_ms() // 1000 * 1000, 60 * SECOND
+    end = rfc3339(now + 40 * minute)
+    document = chain(1, "nightly") | {
+        "schedule": {"cron": "*/5 * * * *", "input": {"text": "x" * 400_000}, "end_at": end}
+    }
+    draft = world.ok("POST", "/api/workflow-definitions", document)
+    first = world.ok("POST", f"/api/workflow-definitions/{draft['id']}/publish")
+    world.ok("POST", "/api/workflow-schedules/nightly:pause")
+    world.ok("POST", "/api/workflow-schedules/nightly:resume")
+    world.clock.advance(10 * minute)
+    world.call_schedule("nightly", rfc3339(world.clock.now_ms() - minute) or "")
+    world.clock.advance(10 * minute)
+    world.sweeper({}, None)
+    world.ok("POST", "/api/workflow-schedules/nightly:triggerNow", {"overlap_policy": "allow_all"})
+    world.ok("GET", "/api/workflow-schedules")
+    world.ok("GET", "/api/workflow-schedules/nightly/occurrences")
+    past = {"start_at": "-1h", "end_at": "-30m"}
+    world.ok("POST", "/api/workflow-schedules/nightly:backfill", past)
+    with mock.patch.object(AwsCronSchedules, "put", side_effect=UnavailableError("away")):
+        second = world.ok("POST", f"/api/workflow-definitions/{draft['id']}/publish")
+    world.sweeper({}, None)
+    world.clock.advance(60 * minute)
+    world.sweeper({}, None)
+    world.sweeper({}, None)
+    for version in (first, second):
+        world.ok("POST", f"/api/workflow-definitions/{version['published']['id']}/archive")
+    world.pump()
+    _delayed(world)
+
+
+def _delayed(world: AwsWorld) -> None:
+    """A call before the jitter of its occurrence is over is sent again."""
+    document = chain(1, "spread") | {"schedule": {"cron": "0 * * * *", "jitter_ms": 3_600_000}}
+    world.publish(document)
+    detail = world.ok("GET", "/api/workflow-schedules/spread")
+    at = datetime.fromisoformat(detail["next_occurrence_at"])
+    world.clock.set(int(at.timestamp() * 1000))
+    world.call_schedule("spread", detail["next_occurrence_at"])
 
 
 def _attributes() -> dict[str, str]:

@@ -45,6 +45,7 @@ class AwsWorld:
         self.step = bootstrap_aws.step(self.parts())
         self.timer = bootstrap_aws.timer(self.parts())
         self.sweeper = bootstrap_aws.sweeper(self.parts())
+        self.schedule = bootstrap_aws.schedule(self.parts())
 
     def close(self) -> None:
         self.emulator.close()
@@ -65,6 +66,10 @@ class AwsWorld:
             "DUCTOR_TIMERS_ARN": self.emulator.target.queue_arn,
             "DUCTOR_SCHEDULE_GROUP": self.emulator.target.group,
             "DUCTOR_SCHEDULE_ROLE_ARN": self.emulator.target.role_arn,
+            "DUCTOR_CRON_URL": self._url("schedule"),
+            "DUCTOR_CRON_ARN": self.emulator.cron_target.queue_arn,
+            "DUCTOR_CRON_GROUP": self.emulator.cron_target.group,
+            "DUCTOR_CRON_ROLE_ARN": self.emulator.cron_target.role_arn,
         }
 
     def parts(self) -> Parts:
@@ -153,6 +158,7 @@ class AwsWorld:
             "intents.fifo": self.coordinator,
             "steps": self.step,
             "timers": self.timer,
+            "schedule": self.schedule,
         }
         busy = True
         while busy:
@@ -169,6 +175,12 @@ class AwsWorld:
             MessageGroupId=group,
             MessageDeduplicationId=dedup_id,
         )
+
+    def call_schedule(self, slug: str, at: str) -> None:
+        """Put a call for a schedule into its queue, as EventBridge Scheduler does at the time `at`, and handle it."""
+        call = {"tenant": self.tenant, "family_slug": slug, "environment": "default", "at": at}
+        CLIENTS("sqs").send_message(QueueUrl=self._url("schedule"), MessageBody=json.dumps(call))
+        self.pump("schedule")
 
     def _url(self, name: str) -> str:
         return str(CLIENTS("sqs").get_queue_url(QueueName=name)["QueueUrl"])

@@ -14,7 +14,7 @@ from ductor.cli import authoring
 from ductor.cli.admin import admin
 from ductor.cli.failure import Exit, Failure
 from ductor.cli.operate import add_to as add_controls
-from ductor.cli.options import DATA_HELP, Format, LogLevel
+from ductor.cli.options import DATA_HELP, CaseFormat, Format, LogLevel
 
 _BEGAN = time.monotonic()
 
@@ -110,6 +110,30 @@ def trigger(
 
     request = command.Request(definition, input, idempotency_key, subject, tuple(label or ()))
     command.run(request, data=data, wait=wait, shown=shown)
+
+
+@app.command("test")
+def play_cases(
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="FILE…", help="Test files, patterns, folders (*.test.yaml).")
+    ] = None,
+    wanted: Annotated[str, typer.Option("--filter", metavar="TEXT", help="Only cases with this in their name.")] = "",
+    crash: Annotated[bool, typer.Option("--crash", help="Play every case also with random crashes.")] = False,
+    seeds: Annotated[int, typer.Option(min=0, max=10_000, help="How many turns of chance, for cases with faults.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Only this turn of chance, to repeat a failure.")] = None,
+    shown: Annotated[CaseFormat, typer.Option("--format", help="text, json, or junit for build servers.")] = (
+        CaseFormat.TEXT
+    ),
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Name every case, also those that pass.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of test files instead.")] = False,
+) -> None:
+    """Test workflows without a server: mocked actions, decisions, events, and a clock that is skipped."""
+    from ductor.cli import cases as command
+
+    if schema:
+        command.print_schema()
+        return
+    command.run(files or (), command.Asked(wanted, crash, seeds, seed, shown, verbose))
 
 
 @workflow.command()

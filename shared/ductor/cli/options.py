@@ -15,6 +15,14 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class CaseFormat(StrEnum):
+    """How `ductor test` shows its result."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+
+
 class LogLevel(StrEnum):
     """What goes to standard error."""
 

@@ -1,4 +1,4 @@
-"""Collects the files that `workflow validate` names: paths, patterns, folders, standard input. Parses nothing."""
+"""Collects the files that a command names: paths, patterns, folders, standard input. Parses nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ductor.cli.failure import Exit, Failure
+from ductor.validation.source import CASE_SUFFIXES
 
 FOLDER_SUFFIXES: Final = (".yaml", ".yml")
 """What a folder is searched for. JSON files are checked when they are named: in folders they are mostly data."""
@@ -24,15 +25,19 @@ class Source:
     data: bytes
 
 
-def collect(names: Sequence[str]) -> list[Source]:
-    """Every named text once, in order. Raises Failure when a name matches nothing or cannot be read."""
+def collect(names: Sequence[str], *, cases: bool = False) -> list[Source]:
+    """Every named text once, in order. Raises Failure when a name matches nothing or cannot be read.
+
+    Patterns and folders stand for the definitions in them or, with `cases`, for the tests (`*.test.yaml`); a file
+    that is named itself is taken as it is.
+    """
     paths: dict[str, None] = {}
     for name in names:
-        paths |= dict.fromkeys(_matches(name))
+        paths |= dict.fromkeys(_matches(name, cases=cases))
     return [_read(path) for path in paths]
 
 
-def _matches(name: str) -> Iterator[str]:
+def _matches(name: str, *, cases: bool) -> Iterator[str]:
     path = Path(name)
     if name == STDIN or path.is_file():
         yield name
@@ -41,8 +46,10 @@ def _matches(name: str) -> Iterator[str]:
         found = sorted(str(below) for below in path.rglob("*") if below.suffix in FOLDER_SUFFIXES and below.is_file())
     else:
         found = sorted(str(match) for match in _expanded(path) if match.is_file())
+    found = [match for match in found if match.endswith(CASE_SUFFIXES) is cases]
     if not found:
-        raise Failure(f"no such definition file: {name}", code=Exit.USAGE)
+        hint = f"in folders and patterns, names of tests end in {CASE_SUFFIXES[0]}" if cases else ""
+        raise Failure(f"no such {'test' if cases else 'definition'} file: {name}", code=Exit.USAGE, hint=hint)
     yield from found
 
 

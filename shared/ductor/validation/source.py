@@ -16,6 +16,9 @@ from ductor.validation.document_shape import ENVELOPE_TYPE
 MAX_SOURCE_BYTES: Final = 6 * 1_048_576
 """The largest file: what the API would also accept."""
 
+CASE_SUFFIXES: Final = (".test.yaml", ".test.yml")
+"""How the names of files with tests of workflows end: they stand beside definitions and hold none."""
+
 _FIELD: Final = "definition"
 
 

@@ -18,9 +18,10 @@ from ductor.cli.sources import Source
 from ductor.cli.validate import check
 from ductor.steps.registry import STEP_SPECS
 from ductor.validation.context import Context
+from ductor.validation.source import CASE_SUFFIXES
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = sorted((ROOT / "events").glob("*.yaml"))
+EXAMPLES = sorted(path for path in (ROOT / "events").glob("*.yaml") if not path.name.endswith(CASE_SUFFIXES))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CONTEXT = Context(catalog=action_catalog(), now=1_767_225_600_000)
 RUNNER = CliRunner()

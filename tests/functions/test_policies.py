@@ -173,25 +173,26 @@ def _administration(world: AwsWorld) -> None:
 def _schedules(world: AwsWorld) -> None:
     """An occurrence with a large input that is called for, one that is not, and every change of a schedule."""
     now, minute = world.clock.now_ms() // 1000 * 1000, 60 * SECOND
-    end = rfc3339(now + 40 * minute)
-    document = chain(1, "nightly") | {
-        "schedule": {"cron": "*/5 * * * *", "input": {"text": "x" * 400_000}, "end_at": end}
-    }
+    schedule: dict[str, Any] = {"cron": "*/5 * * * *", "overlap_policy": "allow_all"}
+    schedule |= {"input": {"text": "x" * 400_000}, "end_at": rfc3339(now + 40 * minute)}
+    document = chain(1, "nightly") | {"schedule": schedule}
     draft = world.ok("POST", "/api/workflow-definitions", document)
-    first = world.ok("POST", f"/api/workflow-definitions/{draft['id']}/publish")
+    publish = f"/api/workflow-definitions/{draft['id']}/publish"
+    first = world.ok("POST", publish)
+    world.ok("POST", publish)
     world.ok("POST", "/api/workflow-schedules/nightly:pause")
     world.ok("POST", "/api/workflow-schedules/nightly:resume")
     world.clock.advance(10 * minute)
     world.call_schedule("nightly", rfc3339(world.clock.now_ms() - minute) or "")
     world.clock.advance(10 * minute)
     world.sweeper({}, None)
-    world.ok("POST", "/api/workflow-schedules/nightly:triggerNow", {"overlap_policy": "allow_all"})
+    world.ok("POST", "/api/workflow-schedules/nightly:triggerNow", {"request_id": "now"})
     world.ok("GET", "/api/workflow-schedules")
     world.ok("GET", "/api/workflow-schedules/nightly/occurrences")
     past = {"start_at": "-1h", "end_at": "-30m"}
     world.ok("POST", "/api/workflow-schedules/nightly:backfill", past)
     with mock.patch.object(AwsCronSchedules, "put", side_effect=UnavailableError("away")):
-        second = world.ok("POST", f"/api/workflow-definitions/{draft['id']}/publish")
+        second = world.ok("POST", publish)
     world.sweeper({}, None)
     world.clock.advance(60 * minute)
     world.sweeper({}, None)

@@ -9,9 +9,9 @@ import msgspec
 
 from ductor.app.history import Numbered
 from ductor.app.presenting import Presenter, is_large
-from ductor.app.views import AttemptView, AuditView, EventView
+from ductor.app.views import AttemptView, AuditView, EventView, UsageView
 from ductor.engine.context import rfc3339
-from ductor.model.attempt import Attempt
+from ductor.model.attempt import Attempt, ModelUse
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.payload import NULL, BlobRef, Inline, Payload, RowRef
@@ -48,8 +48,13 @@ def attempt_event(seq: int, view: AttemptView, scheduled_at: int) -> EventView:
         kind="attempt",
         type=f"attempt_{view.status}",
         node=view.node,
-        data=_with_times(msgspec.to_builtins(view)),
+        data=_with_times(_without_conversation(msgspec.to_builtins(view))),
     )
+
+
+def _without_conversation(data: dict[str, JSON]) -> dict[str, JSON]:
+    """What was said is read with the attempts; here it would repeat."""
+    return {name: value for name, value in data.items() if name != "conversation"}
 
 
 def audit_view(entry: Numbered, audited: OperatorAudited) -> AuditView:
@@ -91,7 +96,13 @@ def attempt_view(presenter: Presenter, attempt: Attempt, scheduled_at: int = 0) 
         output=None if attempt.output == NULL else presenter.payload(node, attempt.output),
         output_large=is_large(attempt.output),
         error=presenter.error(node, attempt.error),
+        usage=usage_view(attempt.usage),
     )
+
+
+def usage_view(uses: tuple[ModelUse, ...]) -> tuple[UsageView, ...]:
+    """What an attempt used, model by model."""
+    return tuple(UsageView(**msgspec.structs.asdict(use)) for use in uses)
 
 
 def scheduled(entries: list[Numbered]) -> Iterator[tuple[Numbered, NodeScheduled]]:

@@ -9,6 +9,8 @@ from typing import Final
 import msgspec
 
 from ductor.app.access import ANY_ENVIRONMENT, Caller, Scope, require
+from ductor.app.ai_journal import Journal
+from ductor.app.ai_views import AI_STEPS, with_conversations
 from ductor.app.cursors import binding, page_size, seal, unseal
 from ductor.app.headers import (
     HEAD,
@@ -28,7 +30,7 @@ from ductor.app.places import ItemNode, Places
 from ductor.app.prefetch import prefetching
 from ductor.app.presenting import Presenter, is_large, waiting_on
 from ductor.app.refusals import invalid, node_not_found, precondition, run_not_found
-from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event
+from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event, usage_view
 from ductor.app.run_filter import RunFilter
 from ductor.app.run_list import find_runs
 from ductor.app.run_output import OutputTooLargeError, run_output
@@ -134,7 +136,7 @@ class Runs:
         entries = {node.id: node.entry for node in found}
         wanted = [entry.output for entry in entries.values() if not is_large(entry.output)]
         presenter = self._presenter(state, self._definition(state), wanted)
-        claimed = self._claimed(state, entries)
+        claimed = self._latest(state, entries, presenter.steps)
         views = [_node_view(state, node.step, node.entry, presenter, claimed.get(node.id), node.id) for node in found]
         return Snapshot(
             run_id=state.run_id,
@@ -180,7 +182,8 @@ class Runs:
         rows = [item for item in page.items if item.sk != after]
         recorded = [_attempts.decode(item.body) for item in rows[:size]]
         presenter = self._presenter(state, self._definition(state), [attempt.task.input for attempt in recorded])
-        shown = [attempt_view(presenter, attempt) for attempt in recorded]
+        plain = [attempt_view(presenter, attempt) for attempt in recorded]
+        shown = with_conversations(plain, run_id, Journal(self._table, self._payloads), presenter)
         more = seal(bound_to, rows[size - 1].sk) if len(rows) > size else None
         return AttemptPage(tuple(shown), more)
 
@@ -250,7 +253,7 @@ class Runs:
         return {run_id: StallView(note.reason, note.since) for run_id, note in notes.items()}
 
     def _nodes(self, state: RunState, definition: Definition, presenter: Presenter) -> list[NodeView]:
-        claimed = self._claimed(state, state.root.nodes)
+        claimed = self._latest(state, state.root.nodes, presenter.steps)
         untouched = NodeState()
         views = []
         repeated = self._places.repeated(state, definition)
@@ -261,11 +264,13 @@ class Runs:
             views.append(_node_view(state, step, node, presenter, claimed.get(step.ref), step.ref))
         return views
 
-    def _claimed(self, state: RunState, nodes: Mapping[str, NodeState]) -> dict[str, Attempt]:
-        """Of nodes that are handed out, the attempts that a worker has taken: those show as running."""
+    def _latest(self, state: RunState, nodes: Mapping[str, NodeState], steps: Mapping[str, Step]) -> dict[str, Attempt]:
+        """The latest attempts that a worker has taken: of nodes that are handed out, and of those that ask models."""
         pk = run_pk(state.run_id)
         keys = [
-            (pk, attempt_sk(ref, node.attempt)) for ref, node in nodes.items() if node.status is NodeStatus.SCHEDULED
+            (pk, attempt_sk(ref, node.attempt))
+            for ref, node in nodes.items()
+            if node.status is NodeStatus.SCHEDULED or (node.attempt and steps[ref.partition("@")[0]].type in AI_STEPS)
         ]
         attempts = [_attempts.decode(item.body) for item in self._table.batch_get(keys).values()]
         return {attempt.task.node: attempt for attempt in attempts if attempt.started_at}
@@ -303,8 +308,9 @@ def _may_read(caller: Caller, item: Item) -> bool:
 
 
 def _node_view(
-    state: RunState, step: Step, node: NodeState, presenter: Presenter, claimed: Attempt | None, node_id: str
+    state: RunState, step: Step, node: NodeState, presenter: Presenter, latest: Attempt | None, node_id: str
 ) -> NodeView:
+    claimed = latest if node.status is NodeStatus.SCHEDULED else None
     large, retrying = is_large(node.output), node.status is NodeStatus.RETRYING
     shown = None if large or node.output == NULL else presenter.payload(step.ref, node.output)
     # A scatter is at work for as long as its items are.
@@ -330,6 +336,7 @@ def _node_view(
         deadline_at=None if retrying else node.deadline or None,
         child_run_id=child,
         no_route=node.no_route,
+        usage=usage_view(latest.usage) if latest else (),
     )
 
 

@@ -98,6 +98,7 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     deadline_at: int | None
     child_run_id: str | None
     no_route: bool
+    usage: tuple[UsageView, ...] = ()
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +117,35 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     context: JSON
     checkpoints: dict[str, int]
     next_cursor: str | None = None
+
+
+class UsageView(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt, or a step's latest one, used of one language model. Latency is the sum over its calls, in ms."""
+
+    provider: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    latency_ms: int
+
+
+class SaidView(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of a conversation. `kind`: turn (the model `name` answered), tool (the action `name` ran), ended.
+
+    `outcome` is why the model stopped, `succeeded` or the code of the tool's error, or why the conversation ended.
+    Content over 8 KB is None and marked large.
+    """
+
+    kind: str
+    at: int
+    took_ms: int
+    name: str
+    outcome: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    content: JSON
+    content_large: bool = False
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +172,8 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     output: JSON
     output_large: bool
     error: ErrorView | None
+    usage: tuple[UsageView, ...] = ()
+    conversation: tuple[SaidView, ...] = ()
 
 
 class AttemptPage(msgspec.Struct, frozen=True):

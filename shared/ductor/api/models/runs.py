@@ -137,6 +137,31 @@ class RunDetail(AnswerModel):
     summary: RunSummary
 
 
+class ModelUsage(AnswerModel):
+    """What an attempt used of one language model."""
+
+    provider: str
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    latency_ms: int
+
+
+class Said(AnswerModel):
+    """One entry of what an AI step and its model said: a turn of the model, a tool call, or a conversation's end."""
+
+    kind: str = Field(description="turn, tool or ended.")
+    at: When
+    took_ms: int
+    name: str = Field(description="The model of a turn, the action of a tool call.")
+    outcome: str = Field(description="Why the model stopped, `succeeded`, or the code of the error.")
+    input_tokens: int
+    output_tokens: int
+    content: Any = Field(description="Texts and values, redacted by the step's policy.")
+    content_large: bool = Field(description="The content is over 8 KB and not shown.")
+
+
 class Node(AnswerModel):
     """One step of a run."""
 
@@ -154,6 +179,7 @@ class Node(AnswerModel):
     deadline_at: When
     child_run_id: str | None
     no_route: bool
+    usage: list[ModelUsage] = Field([], description="What the latest attempt of an AI step used of each model.")
 
 
 class RunStep(Node):
@@ -199,6 +225,8 @@ class Attempt(AnswerModel):
     output: Any
     output_large: bool = Field(description="The output is over 8 KB and not shown; read it at the node.")
     error: Failure | None
+    usage: list[ModelUsage] = Field([], description="What it used of each language model.")
+    conversation: list[Said] = Field([], description="Turns and tool calls of an AI step, oldest first.")
 
 
 class RunEvent(AnswerModel):

@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import msgspec
 
+from ductor.actions.action import Action
 from ductor.app.access import ALL_SCOPES, Caller
 from ductor.app.admission import TriggerRequest
 from ductor.app.attempts import Attempts
@@ -200,6 +201,10 @@ class World:
         """Where the workers find connections."""
         return AnyConnection()
 
+    def _step_actions(self) -> Mapping[str, Action]:
+        """What the workers run for step types that are no `action`."""
+        return {}
+
     def _gate(self) -> Gate | None:
         """What stands before new runs; None lets everything in."""
         return None
@@ -279,6 +284,7 @@ class World:
                 unit=NullUnit(),
                 faults=self.chaos,
                 connections=self._resolver(),
+                step_actions=self._step_actions(),
             )
             return Worker(doors, WorkerSettings(name=own, lease_ms=LEASE_MS, sole_since=self.sole_since))
 

@@ -15,6 +15,7 @@ from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError
 from ductor.actions.registry import ActionRegistry
 from ductor.expressions import ExpressionError, compile_template
+from ductor.model.enums import StepType
 from ductor.model.json import JSON
 from ductor.steps.duration import parse_duration
 from ductor.testing.cases.document import Given, Reply
@@ -29,6 +30,7 @@ REAL: Final = frozenset({"core.echo", "core.fail"})
 """Run as they are when they are not mocked: they reach nothing outside."""
 
 SLEEP: Final = "core.sleep"
+AI_STEPS: Final = (StepType.AI_ACTION, StepType.AI_AGENT)
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -59,6 +61,16 @@ class Mocks(Doubles):
         known = [self._actions.get(name) for name in self._actions.names()]
         mocked = [self._mocked(action) for action in known if action is not None]
         return ActionRegistry([*mocked, child_action(self._child)], self._actions.connectors)
+
+    def step_actions(self) -> dict[str, Action]:
+        """For the steps that ask a model: no test ever does."""
+        return {kind.value: self._asking(kind) for kind in AI_STEPS}
+
+    def _asking(self, kind: StepType) -> Action:
+        def run(args: dict[str, JSON], ctx: ActionContext) -> Any:
+            return self._answer(kind.value, args, ctx)
+
+        return Action(name=kind.value, function=run, blocking=False)
 
     def _mocked(self, action: Action) -> Action:
         def run(args: dict[str, JSON], ctx: ActionContext) -> Any:

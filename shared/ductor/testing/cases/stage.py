@@ -5,11 +5,12 @@ Everything is put there by the use cases of production: what cannot be published
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from ductor.actions.action import Action
 from ductor.actions.registry import ActionRegistry
 from ductor.app.connected_run import Resolver
 from ductor.app.connecting import ENVIRONMENT_MODE, Connecting
@@ -66,6 +67,9 @@ class Stage(World):
     def _doubles(self) -> Doubles:
         self.mocks = Mocks(self.ledger, self._actions, self._given, self._caller_of)
         return self.mocks
+
+    def _step_actions(self) -> Mapping[str, Action]:
+        return self.mocks.step_actions()
 
     def _resolver(self) -> Resolver:
         connectors = self._actions.connectors

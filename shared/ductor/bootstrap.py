@@ -178,9 +178,16 @@ class LocalApp:
         self.operations = Operations(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )
-        self.runs, self.trees = (
+        self.runs, self.trees, self.bridge = (
             Runs(table=table, payloads=payloads, library=library, tenants=self.tenants),
             RunTrees(table),
+            Bridge(
+                BridgeDoors(
+                    table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
+                ),
+                pause=self._rest,
+                look_ms=BRIDGE_LOOK_MS,
+            ),
         )
         waiters, event_rows = Waiters(table, payloads), EventRows(table, clock)
         self.events = Events(

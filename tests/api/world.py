@@ -49,6 +49,7 @@ class ApiWorld(World):
                 controls=self.controls,
                 decisions=self.decisions,
                 events=self.events,
+                bridge=self.bridge,
                 signals=self.signals,
                 runs=self.runs,
                 operations=self.operations,

@@ -20,6 +20,9 @@ from ductor.model.errors import Violation
 from ductor.model.json import JSON
 from ductor.ports import Clock, Ids
 
+GONE: Final = "ductor.gone"
+"""In an event of the local gateway: asks whether the client has hung up."""
+
 _MAX_BASE64: Final = 8 * 1024 * 1024 + 8
 _MAX_QUERY: Final = 16_384
 _MAX_QUERY_FIELDS: Final = 200
@@ -48,6 +51,11 @@ class Call:
         given = (event.get("requestContext") or {}).get("requestId")
         self.request_id = given if isinstance(given, str) and _PRINTABLE.fullmatch(given) else f"req-{fresh.uuid()}"
         self.trace_id = _trace_id(self.headers) or f"trace-{fresh.uuid()}"
+
+    def gone(self) -> bool:
+        """Whether the client is known to wait no longer; a gateway that cannot tell says nothing."""
+        left: Callable[[], bool] | None = self._event.get(GONE)
+        return left is not None and left()
 
     def metadata(self) -> Metadata:
         return Metadata.model_construct(

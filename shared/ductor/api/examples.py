@@ -57,6 +57,19 @@ BODIES: Final[dict[tuple[str, str], Document]] = {
         "event_id": "evt-abc",
         "payload": {"amount": 12900},
     },
+    ("POST", "/api/v2/bridge-tasks:poll"): {
+        "task_types": ["video.render"],
+        "wait_seconds": 20,
+        "lease_seconds": 60,
+        "worker": "render-1",
+    },
+    ("POST", "/api/v2/bridge-tasks/<token>:heartbeat"): {"details": {"frames": 1200}},
+    ("POST", "/api/v2/bridge-tasks/<token>:complete"): {"output": {"url": "https://example.com/v/42.mp4"}},
+    ("POST", "/api/v2/bridge-tasks/<token>:fail"): {
+        "code": "CODEC_UNKNOWN",
+        "message": "no decoder for this file",
+        "retryable": False,
+    },
     **{
         ("POST", f"/api/v2/workflow-runs/<run_id>:{verb}"): _CONTROL
         for verb in ("pause", "resume", "cancel", "redrive")

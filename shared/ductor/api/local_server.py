@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from ductor.api.app import Handler
+from ductor.api.call import GONE
 from ductor.api.json_reader import MAX_BODY_BYTES
 
 Message = MutableMapping[str, Any]
@@ -25,12 +27,21 @@ THREADS: Final = 16
 """Requests served at once. They mostly wait for the disk, so this may be well above the number of cores."""
 
 
+WAITING_THREADS: Final = 128
+"""Requests that wait for something at once. They have threads of their own, so that all others go on meanwhile."""
+
+Waits = Callable[[str, str], bool]
+"""Whether a request with this method and path may wait for long before it is answered."""
+
+
 class LocalGateway:
     """An ASGI application around a handler. At the server's shutdown it waits for the requests it has begun."""
 
-    def __init__(self, handler: Handler, threads: int = THREADS) -> None:
+    def __init__(self, handler: Handler, threads: int = THREADS, waits: Waits = lambda method, path: False) -> None:
         self._handler = handler
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="api")
+        self._waiting = ThreadPoolExecutor(WAITING_THREADS, thread_name_prefix="api-waiting")
+        self._waits = waits
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -44,7 +55,8 @@ class LocalGateway:
             if message["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
-                await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+                for pool in (self._waiting, self._pool):
+                    await asyncio.get_running_loop().run_in_executor(None, pool.shutdown)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -53,11 +65,30 @@ class LocalGateway:
         if body is None:
             return
         event = gateway_event(scope, body)
-        response = await asyncio.get_running_loop().run_in_executor(self._pool, self._handler, event, None)
+        if self._waits(scope["method"], scope["path"]):
+            response = await self._patiently(event, receive)
+        else:
+            response = await asyncio.get_running_loop().run_in_executor(self._pool, self._handler, event, None)
         data = _response_body(response)
         start = {"type": "http.response.start", "status": response["statusCode"], "headers": _headers(response, data)}
         await send(start)
         await send({"type": "http.response.body", "body": data})
+
+    async def _patiently(self, event: dict[str, Any], receive: Receive) -> dict[str, Any]:
+        """The response to a request that may wait, and that is told when its client hangs up meanwhile."""
+        left = threading.Event()
+        event[GONE] = left.is_set
+        watcher = asyncio.create_task(_hang_up(receive, left))
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._waiting, self._handler, event, None)
+        finally:
+            watcher.cancel()
+
+
+async def _hang_up(receive: Receive, left: threading.Event) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    left.set()
 
 
 async def _read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | None:

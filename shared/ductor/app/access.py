@@ -37,6 +37,7 @@ ROLE_SCOPES: Final[dict[str, frozenset[Scope]]] = {
     "operator": _VIEWER | {Scope.WORKFLOW_WRITE, Scope.RUN_WRITE, Scope.EVENTS_PUBLISH},
     "author": _VIEWER | {Scope.DEFINITION_WRITE, Scope.WORKFLOW_WRITE},
     "admin": ALL_SCOPES,
+    "worker": frozenset({Scope.BRIDGE_WORK}),
 }
 """The built-in roles. Any other role is a plain name for approval audiences and grants no scope."""
 
@@ -79,6 +80,22 @@ def require(caller: Caller, scope: Scope | str) -> None:
             "SCOPE_MISSING",
             f"this API key lacks the scope {scope}; ask an administrator for a key that has it",
         )
+
+
+QUEUE_ROLE: Final = "queue:"
+"""A role `queue:<task type>` (or a prefix: `queue:billing.*`) limits a key to these queues of bridge tasks."""
+
+
+def require_queue(caller: Caller, task_type: str, field: str) -> None:
+    """Refuse with PERMISSION_DENIED `QUEUE_NOT_ALLOWED` when the key's roles limit it to other queues."""
+    names = [role.removeprefix(QUEUE_ROLE) for role in caller.roles if role.startswith(QUEUE_ROLE)]
+    if names and not any(_covers(name, task_type) for name in names):
+        message = f"this API key may work on {', '.join(sorted(names))} only"
+        raise refuse(ErrorCode.PERMISSION_DENIED, "QUEUE_NOT_ALLOWED", message, field)
+
+
+def _covers(name: str, task_type: str) -> bool:
+    return task_type.startswith(name[:-1]) if name.endswith(".*") else task_type == name
 
 
 def require_authority(caller: Caller, environment: str) -> None:

@@ -15,7 +15,7 @@ from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, attempt_sk
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.payload import INLINE_BYTES, Inline, Payload, RowRef
-from ductor.ports import Conflict, Expect, Item, Put, Table
+from ductor.ports import Conflict, Expect, Item, Op, Put, Table
 
 MAX_DELIVERIES: Final = 3
 """How often one attempt is handed to a worker before it counts as lost for good."""
@@ -42,14 +42,21 @@ class Attempts:
         """The row, or None while nobody has claimed the attempt."""
         return _row(self._table.get(run_pk(run_id), attempt_sk(node, attempt)))
 
-    def create(self, attempt: Attempt) -> Row | None:
-        """Write the first row of an attempt. None when it was ours to write, else the row that is there already."""
-        conflict = self._table.write((Put(_item(attempt, 1), Expect.ABSENT),))
+    def of(self, item: Item | None) -> Row | None:
+        """The row in an item that was read elsewhere."""
+        return _row(item)
+
+    def create(self, attempt: Attempt, also: tuple[Op, ...] = ()) -> Row | None:
+        """Write the first row of an attempt. None when it was ours to write, else the row that is there already.
+
+        `also` are writes without a condition that happen with it, or not at all.
+        """
+        conflict = self._table.write((Put(_item(attempt, 1), Expect.ABSENT), *also))
         return None if conflict is None else _winner(conflict)
 
-    def replace(self, row: Row, changed: Attempt) -> Row | None:
-        """Write `changed` over `row`. None when it was stored (`row` follows), else the row that won."""
-        conflict = self._table.write((Put(_item(changed, row.version + 1), row.version),))
+    def replace(self, row: Row, changed: Attempt, also: tuple[Op, ...] = ()) -> Row | None:
+        """Write `changed` over `row`, and `also`. None when it was stored (`row` follows), else the row that won."""
+        conflict = self._table.write((Put(_item(changed, row.version + 1), row.version), *also))
         if conflict is not None:
             return _winner(conflict)
         row.attempt = changed
@@ -62,23 +69,18 @@ class Attempts:
         been asked to stop. The row then: `row` itself when that was ours to write, another object when somebody else
         was first.
         """
-        if row.attempt.cancel_requested:
-            changed = msgspec.structs.replace(row.attempt, status=AttemptStatus.REVOKED, finished_at=now)
-        elif row.attempt.deliveries - row.attempt.returned >= self._max_deliveries:
-            message = f"no worker finished the attempt in {row.attempt.deliveries} deliveries"
-            error = StepError("WORKER_LOST", message)
-            changed = msgspec.structs.replace(row.attempt, status=AttemptStatus.LOST, finished_at=now, error=error)
-        else:
-            changed = msgspec.structs.replace(
-                row.attempt,
-                worker=worker,
-                deliveries=row.attempt.deliveries + 1,
-                lease_until=lease_until,
-                started_at=now,
-                heartbeat_at=now,
-            )
+        changed = self.forsaken(row.attempt, now) or delivered(row.attempt, worker, now, lease_until)
         # Tried once: if the row has changed, its worker may have come back to life.
         return self.replace(row, changed) or row
+
+    def forsaken(self, attempt: Attempt, now: int) -> Attempt | None:
+        """How an attempt that nobody holds any more ends, None when it is to be delivered once more."""
+        if attempt.cancel_requested:
+            return msgspec.structs.replace(attempt, status=AttemptStatus.REVOKED, finished_at=now)
+        if attempt.deliveries - attempt.returned < self._max_deliveries:
+            return None
+        error = StepError("WORKER_LOST", f"no worker finished the attempt in {attempt.deliveries} deliveries")
+        return msgspec.structs.replace(attempt, status=AttemptStatus.LOST, finished_at=now, error=error)
 
     def inspect(self, task: AttemptTask, now: int) -> Intent | AttemptTask | None:
         """What the coordinator must do about an attempt that it waits for.
@@ -116,6 +118,19 @@ class Attempts:
                 return None
             row = winner or row
         return finished_intent(row.attempt, now)
+
+
+def delivered(attempt: Attempt, worker: str, now: int, lease_until: int) -> Attempt:
+    """The attempt as the next worker has it."""
+    return msgspec.structs.replace(
+        attempt,
+        worker=worker,
+        deliveries=attempt.deliveries + 1,
+        lease_until=lease_until,
+        started_at=now,
+        heartbeat_at=now,
+        idle=False,
+    )
 
 
 def finished_intent(attempt: Attempt, now: int) -> Intent:

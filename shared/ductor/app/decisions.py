@@ -175,7 +175,8 @@ class Decisions:
                 message = approval.mismatch(audience)
                 raise refuse(ErrorCode.PERMISSION_DENIED, approval.AUDIENCE_MISMATCH, message)
         if known:
-            _check_open(asked.node, self._places.entry(state, asked.node), state)
+            out = step.type is StepType.BRIDGE
+            _check_open(asked.node, self._places.entry(state, asked.node), state, out=out)
 
 
 def _check_type(step: Step, kind: IntentKind) -> None:
@@ -190,9 +191,13 @@ def _check_type(step: Step, kind: IntentKind) -> None:
         raise precondition("STEP_TYPE_WRONG", f"{step.ref} is a {step.type.value} step; resolve ends {names}", "node")
 
 
-def _check_open(node: str, entry: NodeState | None, state: RunState) -> None:
-    """Whether the step waits, or has waited and ended: then the decision is audited as late."""
-    if entry is not None and entry.status is NodeStatus.WAITING and state.ending is None:
+def _check_open(node: str, entry: NodeState | None, state: RunState, *, out: bool) -> None:
+    """Whether the step waits, or has waited and ended: then the decision is audited as late.
+
+    `out`: a step of this type waits while its attempt is out.
+    """
+    waits = entry is not None and (entry.status is NodeStatus.WAITING or (out and entry.status is NodeStatus.SCHEDULED))
+    if waits and state.ending is None:
         return
     if entry is not None and entry.status.ended and entry.entered_at:
         return

@@ -96,8 +96,8 @@ def waiting_on(ref: str, step: Step | None, node: NodeState) -> WaitingOn | None
     if node.status is NodeStatus.PAUSED:
         detail = f"step {ref} is paused by an operator"
         return WaitingOn(kind="operator", detail=detail, since=node.entered_at, deadline_at=None)
-    for_child = step is not None and step.type is StepType.SUBWORKFLOW and node.status is NodeStatus.SCHEDULED
-    if node.status is not NodeStatus.WAITING and not for_child:
+    for_others = step is not None and step.type in _OUTSIDE and node.status is NodeStatus.SCHEDULED
+    if node.status is not NodeStatus.WAITING and not for_others:
         return None
     kind = _WAITS.get(step.type, "timer") if step else "timer"
     return WaitingOn(
@@ -115,10 +115,14 @@ def _detail(ref: str, step: Step | None, node: NodeState) -> str:
         inline = isinstance(node.input, Inline) and node.input.value
         told = _missing(step, msgspec.convert(inline, EventWait)) if inline else _named(step)
         return f"step {ref}: {', '.join(told)}"
+    if step is not None and step.type is StepType.BRIDGE:
+        who = f"worker {node.worker}" if node.worker else f"a worker for {step.args['task_type']}"
+        return f"step {ref}: {who}"
     return f"step {ref}"
 
 
 _EVENTS: Final = frozenset({StepType.WAIT_EVENT, StepType.EVENT_SET})
+_OUTSIDE: Final = frozenset({StepType.SUBWORKFLOW, StepType.BRIDGE})
 
 
 def _missing(step: Step, pause: EventWait) -> Iterator[str]:

@@ -106,6 +106,10 @@ def _serve(local: LocalApp, listener: socket.socket, log_level: LogLevel, on_rea
             await super().startup(sockets)
             on_ready()
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            local.hang_up()
+            await super().shutdown(sockets)
+
     config = uvicorn.Config(
         local.asgi,
         http="httptools",

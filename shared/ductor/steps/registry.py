@@ -130,7 +130,15 @@ _SPECS: Final = (
         ai_agent.expressions,
         executable=True,
     ),
-    StepSpec(StepType.BRIDGE, bridge.EDGES, bridge.Args, bridge.parse_args, bridge.validate, bridge.expressions),
+    StepSpec(
+        StepType.BRIDGE,
+        bridge.EDGES,
+        bridge.Args,
+        bridge.parse_args,
+        bridge.validate,
+        bridge.expressions,
+        executable=True,
+    ),
 )
 
 STEP_SPECS: Final[Mapping[StepType, StepSpec]] = {spec.type: spec for spec in _SPECS}

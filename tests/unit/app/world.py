@@ -11,6 +11,8 @@ from ductor.actions.connectors.catalog import load_connectors
 from ductor.actions.http import HttpRequest, HttpSettings
 from ductor.app.access import Caller
 from ductor.app.administration import Administration
+from ductor.app.bridge import Bridge
+from ductor.app.bridge_doors import BridgeDoors
 from ductor.app.checkpoints import Pause, pause
 from ductor.app.control import Controls
 from ductor.app.decisions import Decisions
@@ -183,9 +185,27 @@ class World:
             faults=NoFaults(),
             starts=EventTriggers(table=self.table, library=self.library, triggers=self.triggers, gate=Gate(self.table)),
         )
+        self.bridge = Bridge(
+            BridgeDoors(
+                table=self.table,
+                payloads=self.payloads,
+                intents=self.intents,
+                unit=unit or NullUnit(),
+                clock=self.clock,
+                ids=self.ids,
+                faults=NoFaults(),
+            ),
+            pause=self.rest,
+            look_ms=1_000,
+        )
         self.runs = Runs(table=self.table, payloads=self.payloads, library=self.library, tenants=self.tenants)
         self.tenant = self.tenants.create("first").id
         self.caller = self.new_caller(self.tenant)
+
+    def rest(self, ms: int) -> bool:
+        """Whoever waits for a task lets time pass."""
+        self.clock.advance(ms)
+        return True
 
     def new_caller(self, tenant: str, **limits: Any) -> Caller:
         issued = self.keys.issue(tenant, "test", roles=["admin"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 from tests.unit.validation.references import CONNECTOR_YAML, HELLO_JSON, HELLO_YAML, REVIEW_JSON
 from tests.unit.validation.samples import Doc, codes, doc, echo, edge, errors, found
@@ -11,6 +12,8 @@ from tests.unit.validation.samples import Doc, codes, doc, echo, edge, errors, f
 from ductor.model.definition import Retry
 from ductor.model.enums import EdgeType, OnError, RedactionPolicy, StepType
 from ductor.model.json import decode, encode
+from ductor.steps.registry import STEP_SPECS
+from ductor.steps.spec import StepSpec
 from ductor.validation.document import canonical, check_saveable, to_definition, to_wire
 from ductor.validation.source import read_source
 
@@ -243,7 +246,9 @@ def test_steps_without_a_ref_are_named_by_their_place() -> None:
     assert ("steps[1].ref", "FIELD_REQUIRED") in errors(doc(echo(), {"type": "wait", "args": {"duration": "1s"}}))
 
 
-def test_a_type_that_cannot_run_yet_is_refused_at_publish_only() -> None:
+def test_a_type_that_cannot_run_yet_is_refused_at_publish_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = msgspec.structs.replace(STEP_SPECS[StepType.BRIDGE], executable=False)
+    monkeypatch.setitem(cast(dict[StepType, StepSpec], STEP_SPECS), StepType.BRIDGE, planned)
     document = doc({"ref": "b", "type": "bridge", "args": {"task_type": "render"}})
     assert check_saveable(document) == []
     violations = found(document)

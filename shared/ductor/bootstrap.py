@@ -209,10 +209,6 @@ class LocalApp:
             library=library,
             gate=Gate(table),
         )
-        bridge_doors = BridgeDoors(
-            table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
-        )
-        self.bridge = Bridge(bridge_doors, pause=self._rest, look_ms=BRIDGE_LOOK_MS)
         self.continuations = Continuations(
             table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids
         )

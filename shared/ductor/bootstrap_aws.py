@@ -43,7 +43,6 @@ BRIDGE_LOOK_MS: Final = 1_000
 """How often a waiting poll looks for a task, at last: each look is a read request per task type."""
 
 
-
 class SettingsError(Exception):
     """A variable of the function's environment is missing; the message names it."""
 

@@ -85,7 +85,7 @@ def _is_in(world: World, leader: str, ref: str, run_id: str, batch: Batch) -> bo
         return True
     args = world.graph(leader).by_ref[ref].step.args
     value: Any = world.value(run_id, world.state(run_id).origin.input)
-    return bool(args["dedup_key"]) and any(arrival["n"] == value["n"] for arrival in batch)
+    return bool(args.get("dedup_key")) and any(arrival["n"] == value["n"] for arrival in batch)
 
 
 def _is_taken(world: World, state: RunState, batches: Mapping[tuple[str, str], Mapping[str, Batch]]) -> bool:

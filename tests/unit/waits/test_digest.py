@@ -11,6 +11,7 @@ from ductor.app.node_controls import NodeRequest
 from ductor.model import transition as tr
 from ductor.model.errors import RefusedError
 from ductor.model.run import effective_status
+from ductor.testing.digests import ARRIVAL
 from ductor.testing.invariants import violations
 
 MINUTE = 60_000
@@ -21,7 +22,7 @@ class Mail(Gates):
 
     def __init__(self, **args: Any) -> None:
         super().__init__()
-        own = {"digest_key": "${{ TRIGGER.payload.key }}", "arrival": "${{ TRIGGER.payload.n }}", "window": "1m", **args}
+        own = {"digest_key": "${{ TRIGGER.payload.key }}", "arrival": ARRIVAL, "window": "1m", **args}
         if "max_count" in own:
             own.pop("window")
         step = {"ref": "all", "type": "digest", "args": own}
@@ -38,7 +39,7 @@ class Mail(Gates):
 
     def batch(self, run_id: str) -> Any:
         assert self.status(run_id) == "completed"
-        return self.output(run_id, "all")["arrivals"]
+        return [arrival["n"] for arrival in self.output(run_id, "all")["arrivals"]]
 
     def merged_into(self, run_id: str) -> Any:
         assert self.status(run_id) == "merged"
@@ -63,7 +64,8 @@ def test_the_first_run_leads_and_the_others_are_merged_into_it() -> None:
 
     mail.wait(MINUTE)
 
-    assert mail.output(first, "all") == {"arrivals": [1, 2, 3], "count": 3}
+    arrivals = [{"run": run_id, "n": n} for run_id, n in ((first, 1), (second, 2), (third, 3))]
+    assert mail.output(first, "all") == {"arrivals": arrivals, "count": 3}
     assert mail.merged_into(second) == mail.merged_into(third) == first
     assert mail.statuses(first)["mail"] == "completed"
     assert mail.statuses(second)["mail"] == "pending"

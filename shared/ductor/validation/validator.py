@@ -19,6 +19,7 @@ from ductor.validation.fields import check_fields
 from ductor.validation.found import Found
 from ductor.validation.graph import ancestors, check_graph
 from ductor.validation.input_schema import check_input_schema
+from ductor.validation.models import check_models
 from ductor.validation.nesting import check_nesting
 from ductor.validation.schedule import check_schedule
 from ductor.validation.view import View
@@ -71,6 +72,7 @@ def _check_step(step: Step, view: View, context: Context, found: Found) -> None:
         found.add(violation)
     if step.type is StepType.SUBWORKFLOW:
         _check_family(step, view, context, found)
+    check_models(step, view, context, found)
 
 
 def _check_family(step: Step, view: View, context: Context, found: Found) -> None:

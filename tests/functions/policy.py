@@ -27,6 +27,7 @@ QUEUES = {
     "dead-steps": "StepsDeadLetters",
     "timers": "TimersQueue",
     "schedule": "ScheduleQueue",
+    "dead-events": "EventsDeadLetters",
 }
 LOGGING = {("logs:CreateLogStream", "Logs"), ("logs:PutLogEvents", "Logs")}
 TRACING = {("xray:PutTraceSegments", "*"), ("xray:PutTelemetryRecords", "*")}
@@ -143,6 +144,8 @@ def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
         yield (f"scheduler:{operation}", f"schedule/${{{group}}}/*")
         if operation != "DeleteSchedule":
             yield ("iam:PassRole", role)
+    elif operation == "PutEvents":
+        yield ("events:PutEvents", "Bus")
     elif operation in ("PutParameter", "GetParameter", "DeleteParameter"):
         yield (f"ssm:{operation}", "parameter/ductor/${Table}/*")
     else:

@@ -39,12 +39,14 @@ class AwsWorld:
         )
         assert first.key is not None
         self.tenant, self.key = first.tenant, first.key.plaintext
+        self._make_bus()
         self.api = bootstrap_aws.api(self.parts())
         self.authorizer = bootstrap_aws.authorizer(self.parts())
         self.coordinator = bootstrap_aws.coordinator(self.parts())
         self.step = bootstrap_aws.step(self.parts())
         self.timer = bootstrap_aws.timer(self.parts())
         self.sweeper = bootstrap_aws.sweeper(self.parts())
+        self.event = bootstrap_aws.event(self.parts())
         self.schedule = bootstrap_aws.schedule(self.parts())
 
     def close(self) -> None:
@@ -62,6 +64,9 @@ class AwsWorld:
             "DUCTOR_INTENTS_DEAD_URL": self._url("dead-intents.fifo"),
             "DUCTOR_STEPS_URL": self._url("steps"),
             "DUCTOR_STEPS_DEAD_URL": self._url("dead-steps"),
+            "DUCTOR_BUS": "ductor",
+            "DUCTOR_EVENT_SOURCES": f"acme.orders={self.tenant},*=*",
+            "DUCTOR_EVENTS_DEAD_URL": self._url("dead-events"),
             "DUCTOR_TIMERS_URL": self._url("timers"),
             "DUCTOR_TIMERS_ARN": self.emulator.target.queue_arn,
             "DUCTOR_SCHEDULE_GROUP": self.emulator.target.group,
@@ -167,6 +172,37 @@ class AwsWorld:
                 while (event := self.receive(queue)) is not None:
                     self.deliver(queue, handlers[queue], event)
                     busy = True
+
+    def _make_bus(self) -> None:
+        """A bus whose rule, as far as tests go, has a queue between it and the function: `deliver_events` pumps it."""
+        arns = [self._queue_arn(name) for name in ("dead-events", "bus")]
+        CLIENTS("events").create_event_bus(Name="ductor")
+        CLIENTS("events").put_rule(EventBusName="ductor", Name="all", EventPattern='{"account": ["123456789012"]}')
+        CLIENTS("events").put_targets(EventBusName="ductor", Rule="all", Targets=[{"Id": "bus", "Arn": arns[1]}])
+
+    def _queue_arn(self, name: str) -> str:
+        url = CLIENTS("sqs").create_queue(QueueName=name, Attributes={"MaximumMessageSize": "1048576"})["QueueUrl"]
+        answer = CLIENTS("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        return str(answer["Attributes"]["QueueArn"])
+
+    def put_event(self, **fields: Any) -> None:
+        """Put an event on the bus, as a producer of the account does."""
+        entry = {"EventBusName": "ductor", "Source": "acme.orders", "DetailType": "order.paid", **fields}
+        answer = CLIENTS("events").put_events(Entries=[{**entry, "Detail": json.dumps(entry.get("Detail", {}))}])
+        assert answer["FailedEntryCount"] == 0, answer
+
+    def told(self) -> list[dict[str, Any]]:
+        """The events that wait for the rule's target; they are taken out."""
+        found: list[dict[str, Any]] = []
+        while (batch := self.receive("bus")) is not None:
+            for record in batch["Records"]:
+                found.append(json.loads(record["body"]))
+                CLIENTS("sqs").delete_message(QueueUrl=self._url("bus"), ReceiptHandle=record["receiptHandle"])
+        return found
+
+    def deliver_events(self) -> list[dict[str, Any]]:
+        """Hand every event on the bus to its function, one by one; the answers."""
+        return [self.event(event, CONTEXT) for event in self.told()]
 
     def send_intent(self, body: str, group: str, dedup_id: str) -> None:
         CLIENTS("sqs").send_message(

@@ -213,10 +213,8 @@ def _check_holder(ref: TokenRef, attempt: Attempt) -> None:
     if not attempt.status.ended:
         return
     if attempt.status in _BY_WORKER:
-        how = (
-            "completed with another result" if attempt.status is AttemptStatus.SUCCEEDED else "answered with a failure"
-        )
-        raise precondition(ENDED, f"this task has already been {how}; the first answer counts", "token")
+        message = f"this task was answered before: it has {attempt.status.value}. The first answer counts"
+        raise precondition(ENDED, message, "token")
     why = f" ({attempt.error.code})" if attempt.error else ""
     raise precondition(ENDED, f"the attempt has ended as {attempt.status.value}{why}; nobody waits for it", "token")
 

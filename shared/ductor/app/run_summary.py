@@ -72,9 +72,13 @@ def run_waits_on(state: RunState, steps: Mapping[str, Step]) -> WaitingOn | None
     if state.slot is not None and state.slot.awaited:
         detail = f"a free slot for {state.slot.key}"
         return WaitingOn(kind="concurrency", detail=detail, since=state.slot.since, deadline_at=None)
-    if effective_status(state) is not RunStatus.WAITING:
+    status = effective_status(state)
+    live = [(ref, node) for ref, node in state.root.nodes.items() if not node.status.ended]
+    waits = [waiting_on(ref, steps.get(ref), node) for ref, node in live if node.status is not NodeStatus.PENDING]
+    # A run whose attempts are all with others is at work for whoever has them, and waits as far as it knows.
+    outside = status is RunStatus.RUNNING and not (state.tree is not None and state.tree.attempts) and None not in waits
+    if status is not RunStatus.WAITING and not outside:
         return None
-    waits = [waiting_on(ref, steps.get(ref), node) for ref, node in state.root.nodes.items()]
     known = [wait for wait in waits if wait is not None]
     return min(known, key=lambda wait: (wait.deadline_at is None, wait.deadline_at or wait.since), default=None)
 

@@ -59,6 +59,8 @@ class Stage(World):
         self._actions = actions
         self._given = given
         super().__init__(seed)
+        # One process: what it held when it died nobody else can hold.
+        del self.workers[1:]
         self.clock.set(epoch_ms(given.now))
         self.families: dict[str, str] = {}
         self.tenants = Tenants(self.table, self.clock, self.ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Final, Protocol
 
 import msgspec
@@ -20,6 +21,12 @@ from ductor.ports import Clock, Ids, Outgoing, Queue, Timers, UnavailableError
 
 SEND_TRIES: Final = 3
 """How often entries that the queue did not accept are sent again at once, before the whole message waits."""
+
+
+class Sender(Protocol):
+    """The part of `ports.Queue` that sends."""
+
+    def send(self, messages: Sequence[Outgoing]) -> tuple[int, ...]: ...
 
 
 class Attempts(Protocol):
@@ -71,7 +78,7 @@ class Dispatcher:
         self,
         *,
         intents: Queue,
-        steps: Queue,
+        steps: Sender,
         timers: Timers,
         attempts: Attempts,
         clock: Clock,
@@ -87,6 +94,12 @@ class Dispatcher:
         self._attempts = attempts
         self._clock = clock
         self._ids = ids
+
+    def sending(self, steps: Sender) -> Dispatcher:
+        """The same dispatcher with another way to the step workers."""
+        other = copy(self)
+        other._steps = steps
+        return other
 
     def send(self, graph: Graph, state: RunState, commands: Sequence[Command], fresh: bool = False) -> None:
         """Carry out `commands`. Ids derive from run, version and place; `fresh` adds a new part for a re-send."""
@@ -209,7 +222,7 @@ def intent_message(intent: Intent, ids: Ids) -> Outgoing:
     return Outgoing(_encode(intent), group=intent.run_id, dedup_id=f"{intent.id[:90]}~{ids.token(9)}")
 
 
-def send_all(queue: Queue, messages: Sequence[Outgoing]) -> None:
+def send_all(queue: Sender, messages: Sequence[Outgoing]) -> None:
     """Send all, trying entries that were not accepted again. Raises UnavailableError when some stay unaccepted.
 
     Entries of one FIFO group are retried with everything after them, so that their order holds.

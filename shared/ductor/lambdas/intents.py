@@ -7,11 +7,13 @@ that comes again takes all later ones of its group with it, so that their order 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Protocol
 
 import msgspec
 
 from ductor.app.coordinator import Coordinator, Handled, retry_after_ms
+from ductor.lambdas.holding import HeldTasks
 from ductor.lambdas.poison import HOPELESS, SUSPICIOUS, Poison
 from ductor.lambdas.telemetry import Telemetry
 from ductor.ports import Message, UnavailableError
@@ -37,18 +39,23 @@ class Verdict(msgspec.Struct):
 class IntentBatches:
     """Handles the batches of one function, one at a time."""
 
-    def __init__(self, coordinator: Coordinator, poison: Poison, queue: IntentsEnd, telemetry: Telemetry) -> None:
+    def __init__(
+        self, coordinator: Coordinator, poison: Poison, queue: IntentsEnd, tasks: HeldTasks, telemetry: Telemetry
+    ) -> None:
         self._coordinator = coordinator
         self._poison = poison
         self._queue = queue
+        self._tasks = tasks
         self._telemetry = telemetry
 
     def handle(self, messages: Sequence[Message]) -> list[str]:
         """The ids of the messages that must come again; Lambda removes all others."""
+        self._tasks.begin()
         groups = _by_group(messages)
         suspect = _most_suspicious(groups)
         if suspect is None:
             failed = [message for run_id, group in groups.items() for message in self._tick(run_id, group).failed]
+            failed += self._unsent(groups, failed)
         else:
             # Before the tick that may kill this process: then they already wait for another one.
             others = [message for message in messages if message.group != suspect]
@@ -58,6 +65,13 @@ class IntentBatches:
         self._telemetry.count("IntentsReturned", len(failed))
         self._telemetry.flush()
         return [message.id for message in failed]
+
+    def _unsent(self, groups: Mapping[str, list[Message]], failed: list[Message]) -> list[Message]:
+        """Send what the commits asked for; of runs for which that fails all intents come again."""
+        left = [message for run_id in self._tasks.flush() for message in groups[run_id] if message not in failed]
+        if left:
+            self._telemetry.log.warning("the steps queue did not take all tasks; %d intents come again", len(left))
+        return self._again(left, retry_after_ms(1)) if left else left
 
     def _alone(self, run_id: str, group: list[Message]) -> list[Message]:
         """Tick a suspicious run under a mark, or stall it when the mark of an earlier tick is still there."""
@@ -85,7 +99,8 @@ class IntentBatches:
         return []
 
     def _tick(self, run_id: str, group: list[Message]) -> Verdict:
-        with self._telemetry.about(run_id):
+        first = _receives(group) == 1
+        with self._telemetry.about(run_id), self._tasks.holding(run_id) if first else nullcontext():
             try:
                 handled = self._coordinator.handle(group)
                 return Verdict(self._settle(handled, group))

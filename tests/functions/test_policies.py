@@ -29,7 +29,7 @@ SOURCES = {
     "Timer": "TimersQueue",
     "Schedule": "ScheduleQueue",
 }
-FUNCTIONS = ("Api", "Authorizer", "Coordinator", "Step", "Timer", "Schedule", "Sweeper")
+FUNCTIONS = ("Api", "Authorizer", "Coordinator", "Step", "Timer", "Schedule", "Event", "Sweeper")
 EXAMPLE = Path(__file__).parents[2] / "events" / "payment_and_shipment.yaml"
 ORDER = {"order": "o-1", "amount": 100}
 
@@ -45,6 +45,7 @@ def asked() -> dict[str, set[Pair]]:
             _everything(world)
     finally:
         world.close()
+    seen.pairs["Event"].add(("sqs:SendMessage", "EventsDeadLetters"))  # Lambda itself, after its last try
     for function, queue in SOURCES.items():
         seen.pairs[function] |= {(action, queue) for action in RECEIVING}
     return seen.pairs
@@ -59,6 +60,7 @@ def _everything(world: AwsWorld) -> None:
     _odd(world)
     _administration(world)
     _schedules(world)
+    _bus(world)
 
 
 def _ordinary(world: AwsWorld) -> None:
@@ -170,6 +172,26 @@ def _administration(world: AwsWorld) -> None:
     world.ok("DELETE", f"/api/connections/{made['id']}")
 
 
+def _bus(world: AwsWorld) -> None:
+    """Events of the bus that end a wait, collect for a set, start a run with a large input, or are refused."""
+    world.deliver_events()
+    waits = yaml.safe_load(EXAMPLE.read_text())["definition"] | {"family_slug": "bus"}
+    waits["steps"][0]["args"]["condition"] = "TRIGGER.payload.text != EVENT.payload.text"
+    waits["input_schema"] = {"type": "object"}
+    world.trigger(world.publish(waits), input={**ORDER, "text": "y" * 400_000})
+    world.pump()
+    world.publish({**chain(1, "started"), "triggers": [{"patterns": ["order.*", "ductor.run.completed"]}]})
+    for name in ("order.paid", "parcel.sent", "invoice.sent"):
+        payload = {"amount": 100, "text": "x" * 60_000}
+        world.put_event(DetailType=name, Detail={"correlation_key": "o-1", "payload": payload})
+        world.deliver_events()
+        world.pump()
+    world.clock.advance(26 * 3_600 * SECOND)
+    world.put_event(Detail={"correlation_key": "o-1", "payload": {"amount": 1}})
+    world.put_event(Source="nobody")
+    world.deliver_events()
+
+
 def _schedules(world: AwsWorld) -> None:
     """An occurrence with a large input that is called for, one that is not, and every change of a schedule."""
     now, minute = world.clock.now_ms() // 1000 * 1000, 60 * SECOND
@@ -225,5 +247,5 @@ def test_a_function_may_do_what_it_does_and_nothing_else(asked: dict[str, set[Pa
 
 def test_every_function_of_the_loop_may_recur() -> None:
     resources = template()["Resources"]
-    for function in SOURCES:
+    for function in (*SOURCES, "Event"):
         assert resources[f"{function}Function"]["Properties"]["RecursiveLoop"] == "Allow"

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ductor.model import transition as tr
-from ductor.model.definition import Definition, Step
+from ductor.model.definition import Definition, Edge, Step
 from ductor.model.enums import EdgeType, NodeStatus, RunStatus, StepType
 from ductor.model.run import RunState
+from ductor.testing import doubles
 from ductor.testing.world import World
 
 EDGES: Final = (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE)
@@ -32,6 +33,32 @@ def digest_step(rng: random.Random, common: dict[str, Any]) -> Step:
     else:
         args["window"] = wait
     return Step(args=args, **common)
+
+
+def random_meeting(rng: random.Random, number: int) -> Definition:
+    """A definition whose runs surely meet: before the digest they may be slow or fail, beside it they may wait."""
+    before = Step(
+        ref="a",
+        type=StepType.ACTION,
+        action=rng.choice((doubles.OK, doubles.OK, doubles.SLOW, doubles.BOOM)),
+        args={"v": "x", "ms": 3_000, "code": "BOOM", "retryable": False},
+    )
+    both = Step(ref="b", type=StepType.DIGEST, args={**_often(rng), "arrival": ARRIVAL})
+    after = Step(ref="c", type=StepType.ACTION, action=doubles.OK, args={"v": "${{ STEPS.b.output.count }}"})
+    beside = Step(ref="d", type=StepType.WAIT, args={"duration": rng.choice(("5s", "30s", "2h"))})
+    condition = rng.choice(("", "", "", "TRIGGER.payload.n > 1", "TRIGGER.payload.nope && STEPS.b.output.count > 0"))
+    steps = [before, both, after, *([beside] if rng.random() < 0.3 else [])]
+    edges = [Edge(source_ref="b", target_ref="c", condition=condition)]
+    edges += [Edge(source_ref="a", target_ref="b", type=EdgeType.DONE)] if rng.random() < 0.5 else []
+    limit = rng.choice((0, 0, 20_000))
+    return Definition(family_slug=f"f{number}", steps=tuple(steps), edges=tuple(edges), run_timeout_ms=limit)
+
+
+def _often(rng: random.Random) -> dict[str, Any]:
+    args: dict[str, Any] = {"digest_key": "k", "dedup_key": rng.choice(_DEDUP)}
+    if rng.random() < 0.5:
+        return {**args, "max_wait": rng.choice(("5s", "30s", "2h")), "max_count": rng.choice((2, 3, 4))}
+    return {**args, "window": rng.choice(("1s", "5s", "30s"))}
 
 
 def gathers(definition: Definition) -> bool:

@@ -8,11 +8,16 @@ from typing import Any, Final
 from ductor.model.definition import Definition, Edge, Retry, Step
 from ductor.model.enums import EdgeType, Join, OnError, StepType
 from ductor.testing import digests, doubles, pauses
+from ductor.testing.models import ai_step
 from ductor.testing.nests import random_nest
 
 MAX_STEPS: Final = 8
+AI: Final = (StepType.AI_ACTION, StepType.AI_AGENT)
 NESTS: Final = 0.25
 """The share of definitions that are nests of scatters and races."""
+
+MEETINGS: Final = 0.1
+"""The share of the others that are about runs which meet in a digest."""
 
 BIG_BYTES: Final = (300, 5_000, 9_000, 40_000)
 
@@ -29,6 +34,8 @@ _EDGES: Final = {
     StepType.CONDITION: (EdgeType.TRUE, EdgeType.FALSE, EdgeType.TRUE, EdgeType.FALSE, EdgeType.ERROR, EdgeType.DONE),
     StepType.WAIT: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.DONE, EdgeType.DEFAULT),
     StepType.DATAFLOW: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE),
+    StepType.AI_ACTION: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE),
+    StepType.AI_AGENT: (EdgeType.SUCCESS, EdgeType.SUCCESS, EdgeType.ERROR, EdgeType.DONE),
     **pauses.EDGES,
     StepType.DIGEST: digests.EDGES,
 }
@@ -40,6 +47,8 @@ def random_definition(rng: random.Random, number: int) -> Definition:
     """A definition that compiles: edges lead from earlier to later steps and are of types that the source has."""
     if rng.random() < NESTS:
         return random_nest(rng, number)
+    if rng.random() < MEETINGS:
+        return digests.random_meeting(rng, number)
     count = rng.randint(2, MAX_STEPS)
     refs = [chr(ord("a") + index) for index in range(count)]
     steps = tuple(_step(rng, refs[:index], ref) for index, ref in enumerate(refs))
@@ -54,8 +63,8 @@ def random_definition(rng: random.Random, number: int) -> Definition:
 
 def _step(rng: random.Random, earlier: list[str], ref: str) -> Step:
     kind = rng.choices(
-        (StepType.ACTION, StepType.CONDITION, StepType.WAIT, StepType.DATAFLOW, *pauses.PAUSES, StepType.DIGEST),
-        weights=(50, 12, 11, 10, 6, 8, 3, 4),
+        (StepType.ACTION, StepType.CONDITION, StepType.WAIT, StepType.DATAFLOW, *pauses.PAUSES, StepType.DIGEST, *AI),
+        weights=(50, 12, 11, 10, 6, 8, 3, 4, 2, 4),
     )[0]
     common: dict[str, Any] = {
         "ref": ref,
@@ -68,6 +77,8 @@ def _step(rng: random.Random, earlier: list[str], ref: str) -> Step:
         return _action(rng, earlier, common)
     if kind is StepType.DIGEST:
         return digests.digest_step(rng, common)
+    if kind in AI:
+        return ai_step(rng, kind, common)
     if kind in pauses.PAUSES:
         if kind is StepType.APPROVAL:
             common["on_error"] = OnError.FAIL

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from ductor.testing.bridges import bridged
 from ductor.testing.chaos import PROFILES
 from ductor.testing.digests import gathers
 from ductor.testing.families import related
@@ -53,17 +54,20 @@ def _live(world: World) -> None:
 def _clients(world: World, rng: random.Random) -> list[Client]:
     families: dict[str, str] = {}
     meeting: list[str] = []
+    crowded: list[str] = []
     for number in range(rng.choice((1, 1, 2, 4))):
-        definition = limited(rng, related(rng, random_definition(rng, number), families))
+        definition = limited(rng, bridged(rng, related(rng, random_definition(rng, number), families)))
         families[definition.family_slug] = world.publish(definition)
         meeting += [families[definition.family_slug]] if gathers(definition) else []
+        crowded += [families[definition.family_slug]] if definition.concurrency else []
     definitions = list(families.values())
     if rng.random() < 0.15:
         world.listener = listener(rng)
         world.publish(world.listener)
     # Runs that are to meet in a digest come together.
-    wanted = [rng.choice(meeting)] * rng.choice((1, 2, 4)) if meeting else []
+    wanted = [rng.choice(meeting)] * rng.choice((1, 3, 4)) if meeting else []
     wanted += [rng.choice((*definitions, definitions[-1])) for _ in range(rng.choice((1, 1, 2, 3)))]
+    wanted += [rng.choice(crowded)] * rng.choice((1, 3, 5)) if crowded else []
     return [Client(one, {"n": rng.randint(0, 3)}, f"key-{number}") for number, one in enumerate(wanted)]
 
 

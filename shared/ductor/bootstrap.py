@@ -44,6 +44,7 @@ from ductor.app.event_rows import EventRows
 from ductor.app.event_triggers import EventTriggers
 from ductor.app.events import Events
 from ductor.app.gate import Gate
+from ductor.app.housekeeping import housekeeping
 from ductor.app.keys import Keys
 from ductor.app.library import Library
 from ductor.app.lifecycle import Lifecycle
@@ -290,7 +291,11 @@ class LocalApp:
                     intents=intents,
                     clock=clock,
                     ids=ids,
-                    also=(self.operations.batches.sweep, *self.scheduling.chores),
+                    also=(
+                        *housekeeping(table=table, intents=intents, clock=clock, ids=ids),
+                        self.operations.batches.sweep,
+                        *self.scheduling.chores,
+                    ),
                 )
             ),
         }
@@ -351,12 +356,13 @@ class LocalApp:
 
     def _load_system_definitions(self, folder: Path) -> None:
         from ductor.app.system_definitions import SystemDefinitions
-        from ductor.validation.source import read_source
+        from ductor.validation.source import CASE_SUFFIXES, read_source
 
         if not folder.is_dir():
             raise StartError(f"DUCTOR_WORKFLOWS_DIR is no folder: {folder}")
         store = SystemDefinitions(self._table)
-        for path in sorted(below for below in folder.rglob("*") if below.suffix in (".yaml", ".yml")):
+        files = [below for below in folder.rglob("*") if below.suffix in (".yaml", ".yml")]
+        for path in sorted(below for below in files if not below.name.endswith(CASE_SUFFIXES)):
             document, faults = read_source(path.read_text(encoding="utf-8"))
             if isinstance(document, dict) and not faults:
                 faults = list(store.load(document, self._registry, self._clock, self._ids))

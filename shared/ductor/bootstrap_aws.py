@@ -303,6 +303,7 @@ def sweeper(made: Parts | None = None) -> Handler:
     """The function that a schedule calls every minute."""
     from ductor.app.batches import Batches
     from ductor.app.control import Controls
+    from ductor.app.housekeeping import housekeeping
     from ductor.app.sweeper import Sweeper
 
     of = made or parts()
@@ -310,7 +311,15 @@ def sweeper(made: Parts | None = None) -> Handler:
     controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
     batches = Batches(table=of.table, controls=controls, clock=of.clock)
     net = Sweeper(
-        table=of.table, intents=of.intents, clock=of.clock, ids=of.ids, also=(batches.sweep, *scheduling(of).chores)
+        table=of.table,
+        intents=of.intents,
+        clock=of.clock,
+        ids=of.ids,
+        also=(
+            *housekeeping(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids),
+            batches.sweep,
+            *scheduling(of).chores,
+        ),
     )
 
     def sweep(_event: dict[str, Any], _context: Any) -> dict[str, Any]:

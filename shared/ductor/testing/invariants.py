@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ductor.app.ai_journal import Journal
 from ductor.app.attempts import MAX_DELIVERIES
 from ductor.app.headers import HISTORY_PREFIX, STALL, request_sk, run_pk
 from ductor.engine.fold import fold
@@ -15,10 +16,12 @@ from ductor.model import transition as tr
 from ductor.model.attempt import Attempt
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
+from ductor.testing.bridges import bridge_faults
 from ductor.testing.decided import pause_faults, promised
 from ductor.testing.digests import digest_faults
 from ductor.testing.lineage import unrelated
 from ductor.testing.listening import unheard
+from ductor.testing.models import talk_faults
 from ductor.testing.oracle import Oracle, asks_people, faults_of, unwatched_of
 from ductor.testing.world import World
 
@@ -30,7 +33,7 @@ def violations(world: World, *, final: bool = False) -> list[str]:
     found: list[str] = []
     for run_id in world.run_ids():
         found += [f"run {run_id}: {fault}" for fault in _of_run(world, run_id, final)]
-    found += world.crowd.faults
+    found += [*world.crowd.faults, *world.crowd.miscounted(world.table)]
     found += promised(world) if final else ()
     found += unrelated(world, final=final)
     found += unheard(world) if final else ()
@@ -53,12 +56,15 @@ def _of_run(world: World, run_id: str, final: bool) -> Iterator[str]:
     if stopped:
         yield f"attempts were handed out after they had been asked to stop: {stopped}"
     yield from _outputs(world, state)
+    bridges = frozenset(node.ref for node in oracle.graph.nodes if node.step.type is StepType.BRIDGE)
+    yield from bridge_faults(world.bridges, state, bridges, attempts, lambda payload: world.value(run_id, payload))
     stall = world.table.get(run_pk(run_id), STALL)
     if (stall is not None) != world.stalled(run_id):
         yield "the mark of a stall and its row do not go together"
     if stall is None or final:
         yield from _requests(world, run_id, oracle.requests)
     yield from pause_faults(world, run_id, rows)
+    yield from talk_faults(world.ledger, Journal(world.table, world.payloads), run_id, asking_models(world, state))
     yield from _waits(world, state)
     yield from _drained(world, state, rows, attempts)
     if stall is not None and (final or not world.profile.worst.fault):
@@ -126,6 +132,14 @@ def _requests(world: World, run_id: str, audited: list[str]) -> Iterator[str]:
             yield f"the accepted {operation} {request_id} has no outcome"
 
 
+def asking_models(world: World, state: RunState) -> Iterator[str]:
+    """The nodes that talk to models."""
+    steps = world.graph(state.run_id).by_ref
+    for node, entry in nodes_of(state):
+        if entry.attempt and steps[node.partition("@")[0]].step.type in (StepType.AI_ACTION, StepType.AI_AGENT):
+            yield node
+
+
 def _waits(world: World, state: RunState) -> Iterator[str]:
     """A run that has not ended waits for something, and it shows."""
     if state.status.terminal or state.status is RunStatus.PAUSED or world.stalled(state.run_id):
@@ -169,7 +183,8 @@ def _drained(
 
 def _gave_up(transition: tr.Transition) -> bool:
     """A loser's attempt: nobody waits until it has stopped."""
-    return isinstance(transition, tr.NodeCancelled | tr.NodeReset) and transition.live
+    live = isinstance(transition, tr.NodeCancelled | tr.NodeReset) and transition.live
+    return live or isinstance(transition, tr.AttemptAbandoned)
 
 
 def nodes_of(state: RunState) -> Iterator[tuple[str, NodeState]]:

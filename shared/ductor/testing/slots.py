@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from ductor.app.headers import HEAD, read_header
+from ductor.app.slots import HOLDER, SLOT, decode_count
 from ductor.model.definition import Definition
 from ductor.model.slots import concurrency_of
-from ductor.ports import Item
+from ductor.ports import Item, Table
 
 LIMITED: Final = 0.2
 """The share of definitions whose runs limit each other."""
@@ -36,9 +37,21 @@ class Crowd:
         self.faults: list[str] = []
         self._definition_of = definition_of
         self._running: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self._partitions: set[str] = set()
+
+    def miscounted(self, table: Table) -> list[str]:
+        """Counts that are not those of their rows."""
+        found = []
+        for pk in sorted(self._partitions):
+            count, rows = table.get(pk, SLOT), table.query(pk, prefix=HOLDER, limit=1_000).items
+            if count is not None and decode_count(count).held != len(rows):
+                found.append(f"{pk} counts {decode_count(count).held} holders and has {len(rows)}")
+        return found
 
     def stored(self, item: Item) -> None:
         """Count the run in or out."""
+        if item.sk == SLOT:
+            self._partitions.add(item.pk)
         if item.sk != HEAD or b'"slot":' not in item.body:
             return
         try:

@@ -217,7 +217,10 @@ class Faults(Part):
 
 
 class Case(Part):
-    """One test. Without `then.status` the run must complete, or with `then.error` fail."""
+    """One test. Without `then.status` the run must complete, or with `then.error` fail.
+
+    `refused` is the code that the trigger must be refused with; no run exists then.
+    """
 
     name: Name
     given: Given = Given()
@@ -226,6 +229,13 @@ class Case(Part):
     )
     then: Expected = Expected()
     faults: Faults | None = None
+    refused: str | None = None
+
+    @model_validator(mode="after")
+    def _nothing_after_a_refusal(self) -> Self:
+        if self.refused is not None and (self.when or self.gives("then")):
+            raise ValueError("a trigger that is refused starts no run: leave `when` and `then` out")
+        return self
 
 
 class CaseFile(Part):

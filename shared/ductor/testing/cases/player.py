@@ -48,19 +48,23 @@ def chances_of(faults: Faults) -> Chances:
 
 
 class Player:
-    """Drives one world. Dying costs no virtual time: what was in flight is taken up at once, as after a restart."""
+    """Drives one world. Dying costs no virtual time: what was in flight is taken up at once, as after a restart.
+
+    `tries` is how often the last request had to be sent.
+    """
 
     def __init__(self, stage: Stage, faults: Faults | None) -> None:
         self._stage = stage
         self._late = faults is not None and faults.delays
         self._crashes = 0
+        self.tries = 0
         self._rounds = Rounds(stage, self._guarded)
         stage.chaos.chances = chances_of(faults) if faults is not None else Chances()
         stage.chaos.spared = self._spared
 
     def ask(self, act: Callable[[], Answer]) -> Answer:
         """Call a use case as a client that tries again when the server dies before it has answered."""
-        for _ in range(MAX_TRIES):
+        for self.tries in range(1, MAX_TRIES + 1):
             try:
                 return act()
             except Crash:

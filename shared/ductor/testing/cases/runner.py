@@ -10,14 +10,15 @@ import msgspec
 
 from ductor.actions.registry import ActionRegistry
 from ductor.model.errors import Violation
+from ductor.model.json import encode
 from ductor.testing.cases.checks import Failure
-from ductor.testing.cases.document import Case, CaseFile, Faults
+from ductor.testing.cases.document import Case, CaseFile, Faults, Given
 from ductor.testing.cases.observed import Observed
 from ductor.testing.cases.player import Player, RestlessError
 from ductor.testing.cases.reading import Marks, Path, UnreadableError, read_cases, shown
 from ductor.testing.cases.results import CaseResult, FileResult, Finding, Verdict
 from ductor.testing.cases.script import ImpossibleMomentError, Script
-from ductor.testing.cases.stage import Stage, UnpublishableError, Workflow
+from ductor.testing.cases.stage import Published, Stage, UnpublishableError, Workflow
 from ductor.validation.source import read_source
 
 Reader = Callable[[FilePath], str]
@@ -108,6 +109,7 @@ class _Bench:
         self._workflows = workflows
         self._actions = actions
         self._options = options
+        self._published: dict[bytes, Published] = {}
 
     def play(self, number: int) -> CaseResult:
         """One case, until a play of it fails."""
@@ -136,7 +138,7 @@ class _Bench:
         given = case.given.over(self._cases.given)
         stage = Stage(seed, self._actions, given)
         try:
-            stage.set_up(self._workflows)
+            self._publish(stage, given)
         except UnpublishableError as fault:
             found = tuple(_of_violation(fault.workflow, one) for one in fault.violations)
             return msgspec.structs.replace(passed, verdict=Verdict.ERROR, findings=found)
@@ -163,6 +165,15 @@ class _Bench:
             seed=None if faults is None else seed,
             story=tuple(story),
         )
+
+    def _publish(self, stage: Stage, given: Given) -> None:
+        """Publish once for all plays that the same is given to: checking a definition takes longer than running it."""
+        key = encode([given.now, given.connections, given.environment, list(given.workflows)])
+        known = self._published.get(key)
+        if known is None:
+            self._published[key] = stage.set_up(self._workflows)
+        else:
+            stage.take_over(known)
 
     def _finding(self, failure: Failure) -> Finding:
         line = self._marks.line(failure.place) or 0

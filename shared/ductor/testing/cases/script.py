@@ -76,10 +76,23 @@ class Script:
             subject=given.subject,
             labels=given.labels,
         )
-        self._start(own, (*self._place, "given"))
+        try:
+            self._start(own, (*self._place, "given"))
+        except RefusedError as refused:
+            yield from self._refused(refused)
+            return
+        if self._case.refused is not None:
+            yield Failure((*self._place, "refused"), f"a trigger refused with {self._case.refused}", "accepted")
         for number, moment in enumerate(self._case.when):
             yield from self._happen(moment, (*self._place, "when", number))
         yield from self._look()
+
+    def _refused(self, refused: RefusedError) -> Iterator[Failure]:
+        """The trigger of the run was refused."""
+        if self._case.refused not in [violation.code for violation in refused.violations]:
+            wanted = f"refused with {self._case.refused}" if self._case.refused else "a trigger that is accepted"
+            actual = "; ".join(f"{one.field}: {one.message} [{one.code}]" for one in refused.violations)
+            yield Failure((*self._place, "refused" if self._case.refused else "given"), wanted, actual)
 
     def _look(self) -> Iterator[Failure]:
         """At the end: where the test expects a run that goes on, as it is now; else after all time."""
@@ -182,7 +195,8 @@ class Script:
             payload=given.payload,
         )
         done = self._player.ask(lambda: self._stage.events.publish(self._stage.caller, event))
-        if given.matched is not None and done.matched != given.matched:
+        # Whoever repeats an event is told of no match: it has been delivered.
+        if self._player.tries == 1 and given.matched is not None and done.matched != given.matched:
             yield Failure((*place, "matched"), f"{given.matched} waiting steps", str(done.matched))
 
     def _signal(self, moment: Moment, place: Path) -> Iterator[Failure]:
@@ -223,13 +237,7 @@ class Script:
             correlation_labels=tuple(Label(key, value) for key, value in started.labels.items()),
         )
         stage = self._stage
-        try:
-            triggered = self._player.ask(lambda: stage.triggers.trigger(stage.caller, definition_id, request))
-        except RefusedError as refused:
-            if started.name:
-                raise
-            actual = "; ".join(f"{one.field}: {one.message} [{one.code}]" for one in refused.violations)
-            raise ImpossibleMomentError(Failure(place, "a trigger that is accepted", actual)) from None
+        triggered = self._player.ask(lambda: stage.triggers.trigger(stage.caller, definition_id, request))
         self.runs[started.name] = triggered.run_id
 
     def _control(self, moment: Moment, place: Path) -> Iterator[Failure]:

@@ -52,8 +52,15 @@ class UnpublishableError(Exception):
         self.violations: tuple[Violation, ...] = refused.violations
 
 
+class Published(msgspec.Struct, frozen=True):
+    """What was published, to be put into further worlds: rows, and the ids of the families, the tested one last."""
+
+    rows: tuple[Item, ...]
+    families: tuple[tuple[str, str], ...]
+
+
 class Stage(World):
-    """A world without any fault until it is told otherwise. `definitions` maps published families to their ids."""
+    """A world without any fault until it is told otherwise. `families` maps published families to their ids."""
 
     def __init__(self, seed: int, actions: ActionRegistry, given: Given) -> None:
         self._actions = actions
@@ -84,7 +91,7 @@ class Stage(World):
         origin = self.state(run_id).origin
         return Caller(origin.family_slug, self.value(run_id, origin.input))
 
-    def set_up(self, workflows: Sequence[Workflow]) -> None:
+    def set_up(self, workflows: Sequence[Workflow]) -> Published:
         """Publish the workflows, the last one being the one under test. Raises UnpublishableError."""
         documents = [workflow.document for workflow in workflows]
         self._add_tenant(documents)
@@ -96,6 +103,14 @@ class Stage(World):
         mocked = [Workflow(f"workflows.{family}", stand_in(family, own)) for family in self._given.workflows]
         for workflow in (*mocked, *workflows):
             self._publish(store, workflow)
+        self.mocks.main_family = next(reversed(self.families))
+        return Published(tuple(self.table.rows()), tuple(self.families.items()))
+
+    def take_over(self, published: Published) -> None:
+        """Have what was published elsewhere for the same test."""
+        for row in published.rows:
+            self.table.write([Put(row)])
+        self.families = dict(published.families)
         self.mocks.main_family = next(reversed(self.families))
 
     def _publish(self, store: Definitions, workflow: Workflow) -> None:

@@ -75,7 +75,7 @@ class Journal:
         """The conversation that goes on: the last one, unless it was closed or was about something else."""
         number = 1
         while True:
-            entries = self._read(run_id, node, number)
+            entries = self.entries(run_id, node, number)
             if not entries or (_about(entries) == opens and not isinstance(entries[-1], Closed)):
                 return Conversation(run_id, node, number, opens, entries)
             number += 1
@@ -84,7 +84,7 @@ class Journal:
         """Every entry of a node, those of closed conversations too."""
         found: list[Entry] = []
         number = 1
-        while entries := self._read(run_id, node, number):
+        while entries := self.entries(run_id, node, number):
             found += entries
             number += 1
         return found
@@ -112,7 +112,7 @@ class Journal:
         talk.entries.append(recorded)
         return recorded
 
-    def _read(self, run_id: str, node: str, number: int) -> list[Entry]:
+    def entries(self, run_id: str, node: str, number: int) -> list[Entry]:
         """The entries of one conversation; they have no gaps."""
         pk = run_pk(run_id)
         first = self._table.get(pk, _sk(node, number, 0))

@@ -38,12 +38,14 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """Everything seen, in order of `number`."""
+    """Everything seen, in order of `number`. `tool_calls` are (run, node, key); `repeated` those that had ended."""
 
     def __init__(self, *, traced: bool = False) -> None:
         self.number = 0
         self.effects: list[Effect] = []
         self.claims: list[Claim] = []
+        self.tool_calls: list[tuple[str, str, str]] = []
+        self.repeated: list[tuple[str, str]] = []
         self.runs: dict[str, None] = {}
         self.terminal_at: dict[str, int] = {}
         self.requests: dict[str, dict[str, str]] = defaultdict(dict)

@@ -1,0 +1,152 @@
+"""AI steps through crashes: what the model said and what its tools gave is recorded, and never asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import pytest
+from tests.simulation.scene import Scene, edge, flow, shape
+
+from ductor.app.ai_journal import Conversation, Entry, Journal, Turn
+from ductor.model.definition import Retry, Step
+from ductor.model.enums import StepType
+from ductor.testing.actors import LEASE_MS
+from ductor.testing.chaos import Crash
+from ductor.testing.models import TOOL
+
+
+def agent(plan: str, retry: Retry | None = None, **args: object) -> Step:
+    given = {"model": "m", "prompt": plan, "max_tokens": 100, "max_turns": 8, "tools": [TOOL], **args}
+    return Step(ref="a", type=StepType.AI_AGENT, args=given, retry=retry or Retry())
+
+
+def ask(plan: str, **args: object) -> Step:
+    return Step(ref="a", type=StepType.AI_ACTION, args={"model": "m", "prompt": plan, "max_tokens": 100, **args})
+
+
+class Dying:
+    """The process dies at the n-th entry that is recorded, before or after it is on disk; once."""
+
+    def __init__(self, place: int, *, after: bool) -> None:
+        self._left = place
+        self._after = after
+        self._original = Journal.append
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        def append(journal: Journal, talk: Conversation, entry: Entry, connection: object) -> Entry:
+            dies = self._left == 0
+            self._left -= 1
+            if dies and not self._after:
+                raise Crash("before an entry")
+            recorded = self._original(journal, talk, entry, None)
+            if dies:
+                raise Crash("after an entry")
+            return recorded
+
+        with patch.object(Journal, "append", append):
+            yield
+
+
+def work_and_die(scene: Scene, place: int, *, after: bool) -> None:
+    """A worker takes the agent's attempt and dies in it; its lease runs out."""
+    scene.deliver()
+    with Dying(place, after=after)():
+        try:
+            scene.work()
+        except Crash:
+            scene.world.workers[0].restart()
+        else:
+            raise AssertionError(f"there was no entry {place}")
+    scene.clock.advance(LEASE_MS + 1)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("place", range(7))
+def test_a_crash_between_any_two_entries_repeats_no_finished_call(place: int, after: bool) -> None:
+    scene = Scene(flow(agent("turns=2 calls=2"), shape("b", "STEPS.a.output.turns"), edge("a", "b")))
+    work_and_die(scene, place, after=after)
+    scene.settle()
+    assert (scene.status, scene.faults) == ("completed", [])
+    calls = scene.world.ledger.tool_calls
+    assert len({key for _, _, key in calls}) == 4
+    in_flight = not after and place in (1, 2, 4, 5)
+    assert len(calls) == 4 + in_flight
+    assert scene.world.output(scene.run_id, "b") == {"result": {"v": 3}}
+    assert scene.world.attempts(scene.run_id)[0].deliveries == 2
+
+
+def test_a_call_that_a_crash_interrupted_has_the_same_key_again() -> None:
+    scene = Scene(flow(agent("turns=1")))
+    work_and_die(scene, 1, after=False)
+    scene.settle()
+    first, second = scene.world.ledger.tool_calls
+    assert first == second
+
+
+def test_a_retry_goes_on_with_the_same_conversation() -> None:
+    scene = Scene(flow(agent("turns=1 fail=2", Retry(max_attempts=3, backoff_ms=1_000))))
+    scene.settle()
+    assert scene.status == "completed"
+    assert [row.status.value for row in scene.world.attempts(scene.run_id)] == ["failed", "failed", "succeeded"]
+
+
+def test_what_each_attempt_used_stands_in_its_row() -> None:
+    scene = Scene(flow(agent("turns=2")))
+    work_and_die(scene, 2, after=True)
+    scene.settle()
+    (use,) = scene.world.attempts(scene.run_id)[0].usage
+    assert (use.provider, use.model, use.calls, use.input_tokens) == ("talker", "m", 1, 10)
+    assert scene.world.output(scene.run_id, "a")["usage"]["calls"] == 3
+
+
+def test_a_limit_fails_the_run_by_name_and_a_redrive_begins_anew() -> None:
+    scene = Scene(flow(agent("turns=9", max_turns=2)))
+    scene.settle()
+    error = scene.world.attempts(scene.run_id)[0].error
+    assert (scene.status, error and error.code) == ("failed", "AI_TURNS_EXCEEDED")
+    scene.control("redrive")
+    scene.settle()
+    assert [key.split("/")[-2:] for _, _, key in scene.world.ledger.tool_calls] == [["c1", "t0.0"], ["c2", "t0.0"]]
+
+
+def test_a_cancelled_run_gets_no_further_turn() -> None:
+    scene = Scene(flow(agent("turns=2")))
+    scene.deliver()
+    scene.world.workers[0].claim(100)
+    scene.control("cancel")
+    scene.deliver()
+    scene.world.workers[0].look(heed=False)
+    (held,) = scene.world.workers[0].waiting
+    held.claimed.written_at = 0
+    scene.world.workers[0].look(heed=False)
+    scene.world.workers[0].begin(held)
+    scene.settle()
+    assert (scene.status, scene.world.ledger.tool_calls) == ("cancelled", [])
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_crash_before_the_repair_does_not_pay_for_the_first_answer_again(place: int) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    scene = Scene(flow(ask('say={"n": "x"}', output_schema=schema)))
+    work_and_die(scene, place, after=True)
+    scene.settle()
+    error = scene.world.attempts(scene.run_id)[0].error
+    assert (scene.status, error and error.code) == ("failed", "AI_OUTPUT_INVALID")
+    entries = Journal(scene.world.table, scene.world.payloads).all_of(scene.run_id, "a")
+    assert sum(isinstance(entry, Turn) for entry in entries) == 2
+
+
+def test_an_agent_that_did_not_read_its_record_would_be_found_out() -> None:
+    scene = Scene(flow(agent("turns=1")))
+    work_and_die(scene, 1, after=True)
+    with patch("ductor.app.ai_steps.Journal.open", _blind):
+        scene.settle()
+    assert [fault for fault in scene.faults if "ran after its end" in fault]
+
+
+def _blind(journal: Journal, run_id: str, node: str, opens: str) -> Conversation:
+    """Reads the first turn only."""
+    return Conversation(run_id, node, 1, opens, journal.entries(run_id, node, 1)[:1])

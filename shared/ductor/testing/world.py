@@ -16,6 +16,7 @@ import msgspec
 from ductor.actions.action import Action
 from ductor.app.access import ALL_SCOPES, Caller
 from ductor.app.admission import TriggerRequest
+from ductor.app.ai_journal import Journal
 from ductor.app.attempts import Attempts
 from ductor.app.commit import Committer
 from ductor.app.connected_run import Resolver
@@ -68,6 +69,7 @@ from ductor.testing.faulty import FaultyBlobs, FaultyQueue, FaultyTable, FaultyT
 from ductor.testing.ledger import Ledger
 from ductor.testing.listening import Listening, listen
 from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, MemoryTimers, NullUnit, SeededIds, VirtualClock
+from ductor.testing.models import Talks
 from ductor.testing.slots import Crowd
 
 TENANT: Final = "t"
@@ -203,7 +205,9 @@ class World:
 
     def _step_actions(self) -> Mapping[str, Action]:
         """What the workers run for step types that are no `action`."""
-        return {}
+        stores = PayloadStore(self._table, self._blobs)
+        talks = Talks(self.ledger, self.table, self.payloads)
+        return talks.step_actions(Journal(self._table, stores), self._resolver(), self.clock)
 
     def _gate(self) -> Gate | None:
         """What stands before new runs; None lets everything in."""

@@ -18,6 +18,7 @@ import typer
 
 from ductor import __version__
 from ductor.cli.failure import Failure
+from ductor.cli.memory import return_large_blocks
 from ductor.cli.options import LogLevel
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def run(options: Options, *, began: float) -> None:
 
     Runs in flight at the stop go on at the next start. Raises Failure when the server cannot start.
     """
+    return_large_blocks()
     with _listen(options.host, options.port) as listener:
         url = address(options.host, int(listener.getsockname()[1]))
         local = _start(options, url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -234,7 +235,7 @@ class Racing(MemoryTable):
         super().__init__()
         self.meanwhile: Any = None
 
-    def write(self, ops: tuple[Op, ...]) -> Conflict | None:  # type: ignore[override]
+    def write(self, ops: Sequence[Op]) -> Conflict | None:
         other, self.meanwhile = self.meanwhile, None
         if other is not None:
             other()

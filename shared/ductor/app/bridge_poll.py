@@ -42,8 +42,10 @@ MAX_ANSWER_BYTES: Final = 4_000_000
 """Inputs of one answer; a Lambda's answer has at most 6 MB. The first task is always given."""
 
 FIRST_LOOK_MS: Final = 50
-REST_MS: Final = 10_000
-"""After so long a task of a run that is paused is looked at again."""
+RESTS_MS: Final = (10_000, 60_000)
+"""How often a task of a run that is paused is looked at: at first, and when it has waited for long."""
+
+LONG_MS: Final = 120_000
 
 _SECRET_BYTES: Final = 24
 _TYPE: Final = re.compile(TASK_TYPE_PATTERN)
@@ -162,7 +164,7 @@ class BridgePolls:
             if head is None:
                 found.done.append(row)  # its run was removed
             elif attempt is None and not _wanted(head.body):
-                self._queue.move(row, now + REST_MS)
+                self._queue.move(row, _next_rest(row, now))
             else:
                 self._take_one(caller, request, row, attempt, found)
         self._faults.at("bridge.after_claim")
@@ -244,6 +246,12 @@ def _check(caller: Caller, request: PollRequest) -> str:
     environment = request.environment or caller.default_environment
     require_authority(caller, environment)
     return environment
+
+
+def _next_rest(row: Waiting, now: int) -> int:
+    """On a grid, so that several rows of one task, which a run may have put there meanwhile, become one again."""
+    rest = RESTS_MS[now - row.task.scheduled_at > LONG_MS]
+    return (now // rest + 1) * rest
 
 
 def _wanted(header: bytes) -> bool:

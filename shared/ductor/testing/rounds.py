@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from ductor.model.enums import RunStatus
 from ductor.testing.actors import WorkerActor
+from ductor.testing.bridges import next_visible_at
 from ductor.testing.world import World
 
 Act = Callable[[], int]
@@ -38,6 +40,8 @@ class Rounds:
             moved += self._guard(partial(coordinator.deliver, BATCH))
         for worker in self._world.workers:
             moved += self._guard(partial(_work, worker))
+        for outsider in self._world.outsiders:
+            moved += self._guard(outsider.work)
         return moved > 0
 
     def next_moment(self) -> int | None:
@@ -48,10 +52,16 @@ class Rounds:
             left = worker.next_ready_in
             if left is not None:
                 moments.append(world.clock.now + min(left, LOOK_MS))
+        hidden = next_visible_at(world.table, world.clock.now, self._rests)
+        if hidden is not None:
+            moments.append(hidden)
         at = world.timers.next_at()
         if at is not None:
             moments.append(at - world.chaos.chances.early_ms)
         return min(moments) if moments else None
+
+    def _rests(self, run_id: str) -> bool:
+        return self._world.state(run_id).status is RunStatus.PAUSED
 
 
 def _work(worker: WorkerActor) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ductor.app.headers import HEAD, run_pk
 from ductor.app.sweeper import OVERDUE_MS
-from ductor.model.enums import RunStatus
+from ductor.model.enums import RunStatus, StepType
 from ductor.model.errors import RefusedError
 from ductor.ports import UnavailableError
 from ductor.testing.actors import VISIBILITY_MS, CoordinatorActor, WorkerActor
@@ -72,6 +72,8 @@ class Schedule:
             *[self._ask] * 1,
             *[self._reach_in] * 3,
         ]
+        if any(step.type is StepType.BRIDGE for step in world.steps_published()):
+            self._events += [self._outsider] * 8
         self.levers = Levers(world)
         if world.rng.random() < world.profile.operators:
             self._events += [self._operate] * self._rng.randint(1, 3)
@@ -156,6 +158,10 @@ class Schedule:
             self._guarded(actor.name, lambda: actor.beat(self._rng.choice(actor.running)), actor.restart)
         else:
             self._guarded(actor.name, actor.leave, actor.restart)
+
+    def _outsider(self) -> None:
+        actor = self._rng.choice(self.world.outsiders)
+        self._guarded(actor.name, actor.act, actor.die)
 
     def _fire(self) -> None:
         self._guarded("timer", lambda: void(self.world.timer.step()), self._nothing)

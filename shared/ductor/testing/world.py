@@ -18,6 +18,10 @@ from ductor.app.access import ALL_SCOPES, Caller
 from ductor.app.admission import TriggerRequest
 from ductor.app.ai_journal import Journal
 from ductor.app.attempts import Attempts
+from ductor.app.bridge import Bridge
+from ductor.app.bridge_door import BridgeDoor
+from ductor.app.bridge_doors import BridgeDoors
+from ductor.app.bridge_queue import BridgeQueue
 from ductor.app.commit import Committer
 from ductor.app.connected_run import Resolver
 from ductor.app.control import Controls
@@ -53,7 +57,7 @@ from ductor.engine.context import NodeContext
 from ductor.engine.graph import Graph, compile_graph
 from ductor.model.attempt import Attempt
 from ductor.model.command import Announce
-from ductor.model.definition import Definition, DefinitionRow
+from ductor.model.definition import Definition, DefinitionRow, Step
 from ductor.model.enums import DefinitionStatus, StepType
 from ductor.model.json import JSON
 from ductor.model.payload import Payload
@@ -63,6 +67,7 @@ from ductor.model.waiting import Event
 from ductor.ports import Item, Put, QueueName
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.testing.actors import LEASE_MS, CoordinatorActor, WorkerActor
+from ductor.testing.bridges import Bridges, OutsideWorker
 from ductor.testing.chaos import PROFILES, Chaos, Profile, draw
 from ductor.testing.doubles import AnyConnection, Doubles
 from ductor.testing.faulty import FaultyBlobs, FaultyQueue, FaultyTable, FaultyTimers, SkewedClock
@@ -75,6 +80,7 @@ from ductor.testing.slots import Crowd
 TENANT: Final = "t"
 COORDINATORS: Final = 2
 WORKERS: Final = 2
+OUTSIDERS: Final = 2
 
 
 class World:
@@ -108,6 +114,8 @@ class World:
         self._stores()
         self._processes()
         self.caller = Caller("key", TENANT, frozenset(ALL_SCOPES), roles=frozenset({"operator"}))
+        self.bridges = Bridges()
+        self.outsiders = [self._outsider(f"outsider-{n}") for n in range(OUTSIDERS)]
 
     def _stores(self) -> None:
         self._pinned: dict[str, str] = {}
@@ -240,7 +248,7 @@ class World:
             attempts=Attempts(self._table),
             clock=clock,
             ids=self.ids,
-            doors=lines.doors,
+            doors={**lines.doors, StepType.BRIDGE: BridgeDoor(BridgeQueue(self._table), Attempts(self._table), clock)},
             handlers={
                 **WaitCommands(waiters, EventRows(self._table, clock), clock).handlers(),
                 **lines.handlers,
@@ -294,6 +302,20 @@ class World:
 
         return WorkerActor(name, self._steps, clock, doubles, self.ledger, build)
 
+    def _outsider(self, name: str) -> OutsideWorker:
+        clock = self._skewed()
+        doors = BridgeDoors(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=clock,
+            ids=self.ids,
+            faults=self.chaos,
+        )
+        bridge = Bridge(doors, pause=lambda ms: False, look_ms=1)
+        return OutsideWorker(name, bridge, self.caller, clock, self.rng, self.bridges, self.ledger)
+
     @contextmanager
     def limits(self) -> Iterator[None]:
         """The engine's bounds as the profile wants them. Process-wide while it lasts."""
@@ -324,6 +346,11 @@ class World:
             listen(self.table, row)
         self._graphs[definition_id] = compile_graph(definition, self.behaviours)
         return definition_id
+
+    def steps_published(self) -> Iterator[Step]:
+        """The steps of all definitions that were published here."""
+        for graph in self._graphs.values():
+            yield from graph.definition.steps
 
     def _known(self, definition_id: str) -> Definition:
         return self._compiled(definition_id).definition

@@ -18,6 +18,7 @@ from ductor.app.payloads import PayloadStore
 from ductor.app.requests import outcome_put
 from ductor.app.run_index import index_puts
 from ductor.engine.behaviour import Behaviour
+from ductor.engine.decide import REPEATS
 from ductor.engine.graph import Graph, compile_graph
 from ductor.engine.tick import Tick, abort, tick
 from ductor.model.command import Command
@@ -167,7 +168,7 @@ class Committer:
         answers = [
             outcome_put(state.run_id, transition, at)
             for transition in result.transitions
-            if isinstance(transition, OperatorAudited) and transition.request_id
+            if isinstance(transition, OperatorAudited) and transition.request_id and transition.code not in REPEATS
         ]
         conflict = self._table.write((Put(item, version), *answers, *also))
         if conflict is not None:

@@ -18,7 +18,7 @@ from ductor.app.headers import HEAD, is_stalled, request_sk, run_pk
 from ductor.app.pages import StaleRunError, let_go
 from ductor.app.requests import read_outcome
 from ductor.app.stalls import Stalls
-from ductor.engine.decide import DUPLICATE
+from ductor.engine.decide import DUPLICATE, REUSED
 from ductor.model.errors import StepError
 from ductor.model.intent import OPERATOR_KINDS, Intent
 from ductor.model.run import RunState
@@ -210,12 +210,12 @@ class Coordinator:
 
 
 def _repeat(intent: Intent, *, same: bool) -> Intent:
-    """The intent as one that only leaves an audit entry; it has no request id, whose outcome is already stored."""
+    """The intent as one that only leaves an audit entry: the outcome of its request is stored already."""
     if same:
         error = StepError(DUPLICATE, f"the request {intent.request_id} was answered before")
     else:
-        error = StepError("REQUEST_ID_REUSED", f"the request id {intent.request_id} was used for something else")
-    return msgspec.structs.replace(intent, error=error, request_id="")
+        error = StepError(REUSED, f"the request id {intent.request_id} was used for something else")
+    return msgspec.structs.replace(intent, error=error)
 
 
 def retry_after_ms(receives: int) -> int:

@@ -95,7 +95,7 @@ def waiting_on(ref: str, step: Step | None, node: NodeState) -> WaitingOn | None
         return WaitingOn(kind="retry", detail=detail, since=node.entered_at, deadline_at=node.deadline or None)
     if node.status is NodeStatus.PAUSED:
         detail = f"step {ref} is paused by an operator"
-        return WaitingOn(kind="operator", detail=detail, since=node.entered_at, deadline_at=None)
+        return WaitingOn(kind="operator", detail=detail, since=node.held_at or node.entered_at, deadline_at=None)
     for_others = step is not None and step.type in _OUTSIDE and node.status is NodeStatus.SCHEDULED
     if node.status is not NodeStatus.WAITING and not for_others:
         return None

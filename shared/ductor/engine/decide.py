@@ -360,6 +360,10 @@ def decide_aborted(ctx: TickContext, intent: Intent, error: StepError) -> Iterab
 DUPLICATE: Final = "DUPLICATE"
 """Error code of an intent that repeats an answered request: audited as a duplicate, never applied."""
 
+REUSED: Final = "REQUEST_ID_REUSED"
+REPEATS: Final = frozenset({DUPLICATE, REUSED})
+"""Error codes of intents whose request id has its outcome already."""
+
 
 def _outcome(refusal: tuple[str, str] | None) -> str:
     if refusal is None:

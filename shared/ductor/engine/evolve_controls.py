@@ -16,8 +16,10 @@ from ductor.model.run import Fork, RunState, Tuning
 from ductor.model.slots import SlotState
 
 
-def _node_held(graph: Graph, state: RunState, t: tr.NodeHeld, _at: int) -> None:
-    entry_of(place_of(graph, state, t.node)).held = True
+def _node_held(graph: Graph, state: RunState, t: tr.NodeHeld, at: int) -> None:
+    node = entry_of(place_of(graph, state, t.node))
+    node.held = True
+    node.held_at = at
 
 
 def _node_rested(graph: Graph, state: RunState, t: tr.NodeRested, at: int) -> None:
@@ -36,6 +38,7 @@ def _node_released(graph: Graph, state: RunState, t: tr.NodeReleased, at: int) -
     place = place_of(graph, state, t.node)
     node = entry_of(place)
     node.held = False
+    node.held_at = 0
     if node.status is not NodeStatus.PAUSED:
         return
     if node.backoff_left is None:

@@ -1,4 +1,4 @@
-"""The slot of a run whose definition limits concurrency: asked for before it starts, left at its end. Only decisions."""
+"""The slot of a run whose definition limits concurrency: asked for before it starts, left at its end. No I/O."""
 
 from __future__ import annotations
 

@@ -81,6 +81,7 @@ class NodeState(
         "connection": "cn",
         "held": "hd",
         "backoff_left": "bl",
+        "held_at": "ha",
         "worker": "w",
     },
 ):
@@ -91,8 +92,9 @@ class NodeState(
     on; `handled` says that an edge took the failure. `check_at` is when somebody must look whether the other side
     still lives, every `check_every`, doubling. `scheduled_at` is when the present attempt was handed out, `connection`
     what a templated connection_ref was rendered to. `scatter` stands at a scatter that has begun, `cursor` is the page
-    that a gather collects next. `held`: an operator has paused the node; what was left of its backoff when it came to
-    rest is `backoff_left` (ms), None when it had not begun. `worker` outside has the present attempt; empty: nobody yet.
+    that a gather collects next. `held`: an operator has paused the node, at `held_at`; what was left of its backoff
+    when it came to rest is `backoff_left` (ms), None when it had not begun. `worker` outside has the present attempt;
+    empty: nobody yet.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -117,6 +119,7 @@ class NodeState(
     cursor: int = 0
     held: bool = False
     backoff_left: int | None = None
+    held_at: int = 0
     worker: str = ""
 
 

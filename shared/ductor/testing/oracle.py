@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ductor.engine.decide import REPEATS
 from ductor.engine.evolve import evolve, owes
 from ductor.engine.graph import Graph
 from ductor.engine.scopes import find
@@ -117,7 +118,7 @@ class Oracle:
             self._kept = frozenset(kept.partition("@")[0] for kept in transition.kept)
         if isinstance(transition, tr.RunStarted) and state.started_at:
             yield "the run had started"
-        if isinstance(transition, tr.OperatorAudited) and transition.request_id:
+        if isinstance(transition, tr.OperatorAudited) and transition.request_id and transition.code not in REPEATS:
             self.requests.append(transition.request_id)
         node: str | None = getattr(transition, "node", None)
         if node is not None:

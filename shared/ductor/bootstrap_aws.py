@@ -130,6 +130,10 @@ class Parts:
         )
         return AwsCronSchedules(target, self.clients, self.clock)
 
+    def telemetry(self, function: str) -> Telemetry:
+        """Logs, metrics and, where Lambda collects them, traces of a function."""
+        return Telemetry(function, tracing="AWS_XRAY_DAEMON_ADDRESS" in self.settings.environment)
+
     def _queue(self, name: str) -> SqsQueue:
         """Who only sends to a queue need not know its dead letters."""
         dead = self.settings.environment.get(f"DUCTOR_{name}_DEAD_URL", "")
@@ -163,7 +167,7 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.steps.behaviours import BEHAVIOURS
 
     of = made or parts()
-    telemetry = Telemetry("coordinator")
+    telemetry = of.telemetry("coordinator")
     lines = lineage(
         table=of.table,
         payloads=of.payloads,
@@ -207,7 +211,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         table=of.table, committer=committer, dispatcher=dispatcher, stalls=stalls, unit=of.unit, faults=of.faults
     )
     batches = IntentBatches(engine, Poison(of.table, stalls), of.intents, tasks, telemetry)
-    return lambda event, _: failures(batches.handle(messages_of(event)))
+    return telemetry.traced(lambda event, _: failures(batches.handle(messages_of(event))))
 
 
 def step(made: Parts | None = None) -> Handler:
@@ -245,8 +249,13 @@ def step(made: Parts | None = None) -> Handler:
         step_actions=ai.actions(),
     )
     worker = Worker(doors, WorkerSettings(name=f"lambda-{of.ids.token(9)}", lease_ms=LEASE_MS))
-    batches = StepBatches(worker, queue, Telemetry("step"))
-    return lambda event, context: failures(batches.handle(messages_of(event), context.get_remaining_time_in_millis))
+    telemetry = of.telemetry("step")
+    batches = StepBatches(worker, queue, telemetry)
+
+    def work(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        return failures(batches.handle(messages_of(event), context.get_remaining_time_in_millis))
+
+    return telemetry.traced(work)
 
 
 def timer(made: Parts | None = None) -> Handler:
@@ -254,15 +263,16 @@ def timer(made: Parts | None = None) -> Handler:
     from ductor.lambdas.timers import TimerBatches
 
     of = made or parts()
+    telemetry = of.telemetry("timer")
     batches = TimerBatches(
         read=read_wake,
         timers=of.timers,
         intents=of.intents,
         clock=of.clock,
         ids=of.ids,
-        telemetry=Telemetry("timer"),
+        telemetry=telemetry,
     )
-    return lambda event, _: failures(batches.handle(messages_of(event)))
+    return telemetry.traced(lambda event, _: failures(batches.handle(messages_of(event))))
 
 
 def schedule(made: Parts | None = None) -> Handler:
@@ -270,32 +280,22 @@ def schedule(made: Parts | None = None) -> Handler:
     from ductor.lambdas.schedules import ScheduleBatches
 
     of = made or parts()
+    telemetry = of.telemetry("schedule")
     batches = ScheduleBatches(
         read=read_call,
         firing=scheduling(of).firing,
         again=of.calls,
         clock=of.clock,
-        telemetry=Telemetry("schedule"),
+        telemetry=telemetry,
     )
-    return lambda event, _: failures(batches.handle(messages_of(event)))
+    return telemetry.traced(lambda event, _: failures(batches.handle(messages_of(event))))
 
 
 def scheduling(of: Parts, triggers: Triggers | None = None) -> Scheduling:
     """Schedules that EventBridge Scheduler calls for."""
-    from ductor.app.gate import Gate
     from ductor.app.scheduling import Scheduling
-    from ductor.app.trigger import Triggers
 
-    made = triggers or Triggers(
-        table=of.table,
-        payloads=of.payloads,
-        intents=of.intents,
-        unit=of.unit,
-        clock=of.clock,
-        ids=of.ids,
-        library=of.library,
-        gate=Gate(of.table),
-    )
+    made = triggers or _triggers(of)
     return Scheduling(table=of.table, triggers=made, library=of.library, clock=of.clock, ids=of.ids, outside=of.cron)
 
 
@@ -307,7 +307,7 @@ def sweeper(made: Parts | None = None) -> Handler:
     from ductor.app.sweeper import Sweeper
 
     of = made or parts()
-    telemetry = Telemetry("sweeper")
+    telemetry = of.telemetry("sweeper")
     controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
     batches = Batches(table=of.table, controls=controls, clock=of.clock)
     net = Sweeper(
@@ -328,7 +328,7 @@ def sweeper(made: Parts | None = None) -> Handler:
         telemetry.flush()
         return {"woken": woken}
 
-    return sweep
+    return telemetry.traced(sweep)
 
 
 def api(made: Parts | None = None) -> Handler:
@@ -351,7 +351,7 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.tree import RunTrees
 
     of = made or parts()
-    Telemetry("api")
+    telemetry = of.telemetry("api")
     tenants, registry = Tenants(of.table, of.clock, of.ids), actions(of.settings)
     definitions = Definitions(of.table, of.clock, of.ids, registry, tenants, of.cron)
     deps = ApiDeps(
@@ -423,7 +423,7 @@ def api(made: Parts | None = None) -> Handler:
         clock=of.clock,
         ids=of.ids,
     )
-    return build_api(deps)
+    return telemetry.traced(build_api(deps))
 
 
 def event(made: Parts | None = None) -> Handler:
@@ -433,15 +433,16 @@ def event(made: Parts | None = None) -> Handler:
     from ductor.lambdas.bus_events import BusEvents, Sources
 
     of = made or parts()
+    telemetry = of.telemetry("event")
     bus_events = BusEvents(
         events=_events(of),
         exists=Tenants(of.table, of.clock, of.ids).exists,
         sources=Sources(of.settings.need("DUCTOR_EVENT_SOURCES"), TENANT),
         own_source=SOURCE,
         dead=SqsQueue(of.settings.need("DUCTOR_EVENTS_DEAD_URL"), "", of.clients, of.clock),
-        telemetry=Telemetry("event"),
+        telemetry=telemetry,
     )
-    return lambda event, _: bus_events.handle(event)
+    return telemetry.traced(lambda event, _: bus_events.handle(event))
 
 
 def _triggers(of: Parts) -> Triggers:
@@ -493,9 +494,9 @@ def authorizer(made: Parts | None = None) -> Handler:
     from ductor.app.keys import Keys
 
     of = made or parts()
-    Telemetry("authorizer")
+    telemetry = of.telemetry("authorizer")
     keys = Keys(of.table, of.clock, of.ids)
-    return lambda event, _: {"isAuthorized": True, "context": authorizer_context(keys, event)}
+    return telemetry.traced(lambda event, _: {"isAuthorized": True, "context": authorizer_context(keys, event)})
 
 
 def actions(settings: AwsSettings) -> ActionRegistry:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+from tests.contract.moto_backend import CREDENTIALS
 from tests.functions.definitions import chain
+from tests.functions.test_imports import imported
 from tests.functions.world import AwsWorld
 
 from ductor.app.commit import Committer
@@ -65,3 +71,46 @@ def test_nothing_of_one_run_is_left_in_the_lines_of_the_next(world: AwsWorld, lo
 
 def _boom(*_: Any, **__: Any) -> Any:
     raise RuntimeError("boom")
+
+
+TRACED = """
+from types import SimpleNamespace
+import botocore.session
+from ductor.lambdas.telemetry import Telemetry
+
+telemetry = Telemetry("probe", tracing=True)
+client = botocore.session.get_session().create_client("sqs")
+
+def handle(event, context):
+    with telemetry.about("run-1"):
+        client.get_queue_url(QueueName="nowhere") if event else None
+    return {"secret": "answer"}
+
+handler = telemetry.traced(handle)
+assert handler({}, SimpleNamespace()) == {"secret": "answer"}
+"""
+
+
+def test_where_lambda_collects_traces_each_run_of_a_batch_is_a_part_of_them() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as daemon:
+        daemon.bind(("127.0.0.1", 0))
+        daemon.settimeout(10)
+        environment = {
+            **os.environ,
+            **CREDENTIALS,
+            "AWS_XRAY_DAEMON_ADDRESS": f"127.0.0.1:{daemon.getsockname()[1]}",
+            "LAMBDA_TASK_ROOT": "/var/task",
+            "_X_AMZN_TRACE_ID": "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1",
+        }
+        subprocess.run([sys.executable, "-c", TRACED], env=environment, check=True)
+        told = [daemon.recv(65_536).decode() for _ in range(2)]
+    documents = [json.loads(text.split("\n", 1)[1]) for text in told]
+    assert {document["trace_id"] for document in documents} == {"1-5759e988-bd862e3fe1be46a994272793"}
+    assert any(document["name"] == "## probe" for document in documents)
+    assert '"run-1"' in "".join(told)
+    assert "secret" not in "".join(told)
+
+
+def test_elsewhere_nothing_of_the_tracing_library_is_loaded(world: AwsWorld) -> None:
+    modules = imported("coordinator", world)["modules"]
+    assert [name for name in modules if name.startswith("aws_xray_sdk")] == []

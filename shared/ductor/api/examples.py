@@ -71,6 +71,19 @@ BODIES: Final[dict[tuple[str, str], Document]] = {
         "retryable": False,
     },
     **{
+        ("POST", f"/api/workflow-schedules/<family_slug>:{verb}"): {
+            "request_id": "op-8f2a-2",
+            "reason": "month-end close",
+            **body,
+        }
+        for verb, body in {
+            "pause": {},
+            "resume": {},
+            "triggerNow": {"overlap_policy": "allow_all"},
+            "backfill": {"start_at": "2026-07-01T00:00:00Z", "end_at": "2026-07-02T00:00:00Z"},
+        }.items()
+    },
+    **{
         ("POST", f"/api/v2/workflow-runs/<run_id>:{verb}"): _CONTROL
         for verb in ("pause", "resume", "cancel", "redrive")
     },

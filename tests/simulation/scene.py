@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ductor.model.definition import Definition, Edge, Retry, Step
@@ -45,6 +47,13 @@ def flow(*parts: Step | Edge, **fields: Any) -> Definition:
         edges=tuple(part for part in parts if isinstance(part, Edge)),
         **fields,
     )
+
+
+def held(scenario: Callable[[], bool], without: AbstractContextManager[Any]) -> None:
+    """The scenario holds, and no longer does when the mechanism is switched off."""
+    assert scenario()
+    with without:
+        assert not scenario()
 
 
 class Scene:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.api.world import ApiWorld
+from tests.unit.app.world import HELLO
 
 from ductor.app.environments import EnvironmentChanges
 from ductor.testing.memory import VirtualClock
@@ -155,3 +156,11 @@ def test_which_environment_must_be_named_where_several_have_one(world: ApiWorld)
     paused = world.call("POST", f"{ONE}:pause", {"environment": "staging"})
     assert (paused.status, paused.json["data"]["environment"]) == (202, "staging")
     assert [one["paused"] for one in world.call("GET", ALL).json["data"]] == [False, True]
+
+
+def test_runs_are_found_by_their_schedule_and_say_which_occurrence_they_are_for(scheduled: ApiWorld) -> None:
+    pass_hours(scheduled, 1)
+    scheduled.published({**HELLO, "family_slug": "other"})
+    (run,) = scheduled.call("GET", "/api/workflows/runs", query="schedule=hello-world").json["data"]
+    assert (run["schedule"], run["scheduled_at"]) == ("hello_world", "2026-01-01T01:00:00.000Z")
+    assert scheduled.call("GET", "/api/workflows/runs", query="schedule=other").json["data"] == []

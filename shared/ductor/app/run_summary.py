@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ductor.app.admission import Label
 from ductor.app.presenting import waiting_on
+from ductor.app.run_index import by_schedule
 from ductor.app.views import ErrorView, RunSummary, StallView, WaitingOn
 from ductor.model.definition import Step
 from ductor.model.enums import NodeStatus, RunStatus
@@ -37,6 +38,8 @@ def summarise(state: RunState, steps: Mapping[str, Step], stalled: StallView | N
         correlation_labels=tuple(Label(key, value) for key, value in origin.labels),
         attributes=_attributes(state),
         external_deployment_id=origin.external_deployment_id,
+        schedule=origin.family_slug if by_schedule(origin) else "",
+        scheduled_at=origin.scheduled_at or None,
         created_by=origin.created_by,
         created_at=origin.created_at,
         started_at=state.started_at or None,

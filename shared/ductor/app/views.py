@@ -38,7 +38,10 @@ class ErrorView(msgspec.Struct, frozen=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in lists and at the head of its page. `workflow_type` is the family slug."""
+    """A run in lists and at the head of its page. `workflow_type` is the family slug.
+
+    `schedule` is the family whose schedule started it, empty for other runs; `scheduled_at` the instant it is for.
+    """
 
     run_id: str
     status: str
@@ -58,6 +61,8 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     correlation_labels: tuple[Label, ...]
     attributes: dict[str, JSON]
     external_deployment_id: str
+    schedule: str
+    scheduled_at: int | None
     created_by: str
     created_at: int
     started_at: int | None

@@ -116,6 +116,8 @@ class RunSummary(AnswerModel):
     correlation_labels: list[Label]
     attributes: JsonObject
     external_deployment_id: str
+    schedule: str = Field(description="The family whose schedule started it; empty for other runs.")
+    scheduled_at: When = Field(description="The occurrence that it is for.")
     created_by: str
     created_at: When
     started_at: When

@@ -87,6 +87,21 @@ def serve(
 
 
 @app.command()
+def worker(
+    target: Annotated[str, typer.Argument(metavar="MODULE:NAME", help="A ductor.client.Worker, such as jobs:worker.")],
+    concurrency: Annotated[int | None, typer.Option(min=1, max=256, help="Tasks at once.")] = None,
+    data: Data = Path("data"),
+    log_level: Annotated[
+        LogLevel, typer.Option("--log-level", help="How much goes to standard error.")
+    ] = LogLevel.INFO,
+) -> None:
+    """Work on tasks of bridge steps, with the handlers of a Python module."""
+    from ductor.cli import worker as command
+
+    command.run(command.Options(target, concurrency, data, log_level))
+
+
+@app.command()
 def demo(data: Data = Path("data")) -> None:
     """Take the hello world from draft to finished result on a running server, and watch it."""
     from ductor.cli import demo as command

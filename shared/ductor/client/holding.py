@@ -1,0 +1,171 @@
+"""The tasks that a worker holds: runs their handlers, keeps them alive, and answers for them. Polls for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ductor.client.api import BridgeApi, Document, passing
+from ductor.client.errors import ApiError, TaskCancelled, TaskError, UnreachableError
+from ductor.client.task import Task
+
+Handler = Callable[[Task], Any]
+"""Takes a task and returns its output (any JSON), or is a coroutine function that does."""
+
+BEATS_PER_LEASE: Final = 3
+LOOK_S: Final = 0.1
+OUTPUT_INVALID: Final = "OUTPUT_INVALID"
+OUTPUT_TOO_LARGE: Final = "OUTPUT_TOO_LARGE"
+TASK_TYPE_UNKNOWN: Final = "TASK_TYPE_UNKNOWN"
+
+_log = logging.getLogger("ductor.worker")
+
+
+class Held:
+    """A task with what the worker knows of its claim. `over`: its answer is of no use any more."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.beat_at = time.monotonic()
+        self.over = threading.Event()
+
+    @property
+    def next_beat(self) -> float:
+        return self.beat_at + self.task.heartbeat_within_s / BEATS_PER_LEASE
+
+
+class Holding:
+    """Thread-safe. Handlers run on threads of their own, which end with the process and never keep it alive."""
+
+    def __init__(self, api: BridgeApi, handlers: Mapping[str, Handler]) -> None:
+        self._api = api
+        self._handlers = handlers
+        self._changed = threading.Condition()
+        self._held: list[Held] = []
+        self._closing = threading.Event()
+        threading.Thread(target=self._beat, name="ductor-heartbeats", daemon=True).start()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def begin(self, task: Task) -> None:
+        """Run the task's handler."""
+        held = Held(task)
+        with self._changed:
+            self._held.append(held)
+        threading.Thread(target=self._run, args=(held,), name=f"ductor-task-{task.node}", daemon=True).start()
+
+    def wait(self, most: int, seconds: float) -> bool:
+        """Wait until at most `most` tasks are held; False if they are not after so long."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self._held) <= most, seconds)
+
+    def give_back(self) -> int:
+        """Ask all handlers to stop and give their tasks to other workers; how many there were."""
+        with self._changed:
+            left = tuple(self._held)
+        for held in left:
+            self._release(held)
+        return len(left)
+
+    def close(self) -> None:
+        """Show no more signs of life."""
+        self._closing.set()
+
+    def _run(self, held: Held) -> None:
+        task = held.task
+        try:
+            self._answer(held)
+        except (ApiError, UnreachableError) as error:
+            _log.warning("%r: its answer did not count: %s", task, error)
+        finally:
+            held.over.set()
+            with self._changed:
+                self._held.remove(held)
+                self._changed.notify_all()
+
+    def _answer(self, held: Held) -> None:
+        """Run the handler and tell how it went. Whatever it raises is an answer, too."""
+        task = held.task
+        try:
+            output = self._call(task)
+        except TaskCancelled:
+            self._release(held)
+        except TaskError as error:
+            self._fail(held, error.code, error.message, error.retryable, error.details)
+        except Exception as error:  # noqa: BLE001 - a handler may raise anything; it becomes the task's failure
+            _log.exception("%r failed", task)
+            self._fail(held, "TASK_FAILED", f"{type(error).__name__}: {error}", True, None)
+        else:
+            self._complete(held, output)
+
+    def _call(self, task: Task) -> str:
+        """What the handler returns, as JSON text."""
+        handler = self._handlers.get(task.type)
+        if handler is None:
+            raise TaskError(f"this worker has no handler for {task.type}", code=TASK_TYPE_UNKNOWN)
+        output = handler(task)
+        output = asyncio.run(output) if inspect.iscoroutine(output) else output
+        try:
+            return json.dumps(output, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            message = f"the handler returned what JSON cannot hold: {error}"
+            raise TaskError(message, code=OUTPUT_INVALID, retryable=False) from error
+
+    def _complete(self, held: Held, output: str) -> None:
+        try:
+            self._api.complete(held.task.token, output, held.over.is_set)
+        except ApiError as refused:
+            if refused.status != 413:
+                raise
+            self._fail(held, OUTPUT_TOO_LARGE, refused.message, False, None)
+
+    def _fail(self, held: Held, code: str, message: str, retryable: bool, details: Any) -> None:
+        failure: Document = {"code": code[:64] or "TASK_FAILED", "message": message[:8_000], "retryable": retryable}
+        try:
+            text = json.dumps(details, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            text = ""
+        if details is not None and 0 < len(text.encode()) <= 8_000:
+            failure["details"] = details
+        self._api.fail(held.task.token, failure, held.over.is_set)
+
+    def _release(self, held: Held) -> None:
+        held.task._stop.set()
+        if held.over.is_set():
+            return
+        held.over.set()
+        try:
+            self._api.release(held.task.token)
+        except (ApiError, UnreachableError) as error:
+            _log.info("%r was not given back, its lease will end: %s", held.task, error)
+
+    def _beat(self) -> None:
+        while not self._closing.wait(LOOK_S):
+            now = time.monotonic()
+            for held in [held for held in tuple(self._held) if held.next_beat <= now and not held.over.is_set()]:
+                self._beat_one(held)
+
+    def _beat_one(self, held: Held) -> None:
+        task, began = held.task, time.monotonic()
+        try:
+            alive = self._api.heartbeat(task.token, task._details)
+        except (ApiError, UnreachableError) as error:
+            if passing(error):
+                # Not at once again: the server has trouble enough. Most of the lease is left.
+                held.beat_at = began - task.heartbeat_within_s / BEATS_PER_LEASE + 1.0
+                return
+            if not held.over.is_set():
+                _log.warning("%r is lost: %s", task, error)
+            held.over.set()
+            task._stop.set()
+            return
+        held.beat_at = began
+        if alive.get("cancel_requested"):
+            task._stop.set()

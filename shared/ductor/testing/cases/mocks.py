@@ -33,6 +33,22 @@ SLEEP: Final = "core.sleep"
 AI_STEPS: Final = (StepType.AI_ACTION, StepType.AI_AGENT)
 
 
+class Said(msgspec.Struct, frozen=True):
+    """What a mock answers: an output or an error, after so much time."""
+
+    output: JSON
+    error: ActionError | None
+    takes_ms: int
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Who asks a mock: an attempt of a node of a run."""
+
+    run_id: str
+    node: str
+    attempt: int
+
+
 class Caller(msgspec.Struct, frozen=True):
     """The run that an attempt belongs to, as mocks see it."""
 
@@ -54,7 +70,7 @@ class Mocks(Doubles):
         self._actions = actions
         self._given = given
         self._caller = caller
-        self._turns: dict[str, dict[tuple[str, str, int], int]] = {}
+        self._turns: dict[str, dict[Asked, int]] = {}
 
     def registry(self) -> ActionRegistry:
         """Every action of the installation under its name, each with the answers of the test file."""
@@ -82,13 +98,14 @@ class Mocks(Doubles):
 
     def _child(self, args: dict[str, JSON], ctx: ActionContext) -> JSON:
         family = self._caller(ctx.run_id).family
-        return self._reply(f"workflows.{family}", self._given.workflows[family], args["input"], ctx)
+        asked = Asked(ctx.run_id, ctx.node, ctx.attempt)
+        return self._acted(self._said(f"workflows.{family}", self._given.workflows[family], args["input"], asked))
 
     def _answer(self, name: str, args: dict[str, JSON], ctx: ActionContext) -> JSON:
         """What a mock returns; None when the action itself is to run."""
-        found = self._find(name, ctx)
-        if found is not None:
-            return self._reply(*found, args, ctx)
+        said = self.say(name, args, Asked(ctx.run_id, ctx.node, ctx.attempt))
+        if said is not None:
+            return self._acted(said)
         if name in REAL:
             return None
         if name == SLEEP:
@@ -96,34 +113,43 @@ class Mocks(Doubles):
         self.gaps.setdefault(f"step {ctx.node} called {name}, which no mock answers")
         raise ActionError("MOCK_MISSING", f"the test mocks neither step {ctx.node} nor {name}", retryable=False)
 
-    def _find(self, name: str, ctx: ActionContext) -> tuple[str, Sequence[Reply]] | None:
+    def say(self, name: str, args: JSON, asked: Asked) -> Said | None:
+        """What the mock of a step, else of an action (or type of task) answers; None without a mock."""
+        found = self._find(name, asked)
+        return None if found is None else self._said(*found, args, asked)
+
+    def _acted(self, said: Said) -> JSON:
+        self.takes_ms = said.takes_ms
+        if said.error is not None:
+            raise said.error
+        return said.output
+
+    def _find(self, name: str, asked: Asked) -> tuple[str, Sequence[Reply]] | None:
         """The mock of the node, else of its step, else of the action, with a name for it."""
-        family, ref = self._caller(ctx.run_id).family, ctx.node.partition("@")[0]
-        keys = [f"{family}/{ctx.node}", f"{family}/{ref}"]
+        family, ref = self._caller(asked.run_id).family, asked.node.partition("@")[0]
+        keys = [f"{family}/{asked.node}", f"{family}/{ref}"]
         if family == self.main_family:
-            keys = [ctx.node, ref, *keys]
+            keys = [asked.node, ref, *keys]
         for key in keys:
             if key in self._given.steps:
                 return f"steps.{key}", self._given.steps[key]
         return (f"actions.{name}", self._given.actions[name]) if name in self._given.actions else None
 
-    def _reply(self, key: str, replies: Sequence[Reply], args: JSON, ctx: ActionContext) -> JSON:
+    def _said(self, key: str, replies: Sequence[Reply], args: JSON, asked: Asked) -> Said:
         turns = self._turns.setdefault(key, {})
-        turn = turns.setdefault((ctx.run_id, ctx.node, ctx.attempt), len(turns))
+        turn = turns.setdefault(asked, len(turns))
         reply = replies[min(turn, len(replies) - 1)]
-        self.takes_ms = milliseconds(reply.delay)
+        takes_ms = milliseconds(reply.delay)
         if reply.error is not None:
             error = reply.error
-            raise ActionError(error.code, error.message, error.retryable, error.details)
-        roots = {"INPUT": args, "INDEX": turn, "TRIGGER": {"payload": self._caller(ctx.run_id).payload}}
-        return self._rendered(key, reply.output, roots)
-
-    def _rendered(self, key: str, output: JSON, roots: Mapping[str, JSON]) -> JSON:
+            return Said(None, ActionError(error.code, error.message, error.retryable, error.details), takes_ms)
+        roots = {"INPUT": args, "INDEX": turn, "TRIGGER": {"payload": self._caller(asked.run_id).payload}}
         try:
-            return {} if output is None else compile_template(output).render(roots)
+            output = {} if reply.output is None else compile_template(reply.output).render(roots)
         except ExpressionError as fault:
             self.gaps.setdefault(f"the mock {key} cannot be evaluated: {fault.message}")
-            raise ActionError("MOCK_INVALID", fault.message, retryable=False) from None
+            return Said(None, ActionError("MOCK_INVALID", fault.message, retryable=False), takes_ms)
+        return Said(output, None, takes_ms)
 
     def _sleep(self, args: Mapping[str, JSON]) -> JSON:
         """A sleep takes its time on the virtual clock."""

@@ -12,7 +12,7 @@ from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.lineage import COMPENSATION, child_run_id
-from ductor.model.run import NodeState, effective_status
+from ductor.model.run import NodeState
 from ductor.testing.cases.stage import Stage
 from ductor.testing.invariants import nodes_of
 
@@ -37,7 +37,7 @@ class Observed:
         self._state = stage.state(run_id)
         self._snapshot = stage.runs.snapshot(stage.caller, run_id)
         self._nodes = dict(nodes_of(self._state))
-        self.status = effective_status(self._state)
+        self.status = RunStatus(self._snapshot.status)
 
     @property
     def error(self) -> StepError | None:
@@ -76,11 +76,13 @@ class Observed:
     def output_of(self, node: str) -> JSON:
         return self._stage.value(self.run_id, self._entry(node).output)
 
-    def waits(self, node: str) -> bool:
-        return self._entry(node).status is NodeStatus.WAITING
-
-    def ended(self, node: str) -> bool:
-        return self._entry(node).status.ended
+    def is_open(self, node: str) -> bool:
+        """Whether the step waits for somebody from outside, or has done so and ended."""
+        if not self.knows(node):
+            return False
+        step, entry = self._stage.graph(self.run_id).by_ref[node.partition("@")[0]].step, self._entry(node)
+        handed_out = step.type is StepType.BRIDGE and entry.status is NodeStatus.SCHEDULED
+        return handed_out or entry.status.ended or self.node_status(node) == NodeStatus.WAITING.value
 
     def _entry(self, node: str) -> NodeState:
         return self._nodes.get(node) or NodeState()

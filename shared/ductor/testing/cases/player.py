@@ -75,7 +75,7 @@ class Player:
         """Work until nothing can be done at this moment. With `delays`, time passes until late messages are there."""
         stage = self._stage
         for _ in range(MAX_ROUNDS):
-            if self._rounds.round():
+            if self._rounds.round() or self._guarded(stage.outside.work):
                 continue
             self._redeliver()
             at = stage.steps.next_visible_at() if self._late else None
@@ -91,7 +91,7 @@ class Player:
         clock = self._stage.clock
         self.settle()
         for _ in range(MAX_JUMPS):
-            at = self._rounds.next_moment()
+            at = self._next_moment()
             if at is None or at > until or clock.now >= until:
                 clock.set(max(until, clock.now))
                 self.settle()
@@ -107,11 +107,15 @@ class Player:
             self.settle()
             if reached():
                 return True
-            at = self._rounds.next_moment()
+            at = self._next_moment()
             if at is None or not self._has_future():
                 return False
             clock.set(max(at, clock.now + 1))
         raise RestlessError(f"more than {MAX_JUMPS} moments at which something was due")
+
+    def _next_moment(self) -> int | None:
+        moments = [at for at in (self._rounds.next_moment(), self._stage.outside.next_at) if at is not None]
+        return min(moments, default=None)
 
     def _redeliver(self) -> None:
         """What nobody holds any more comes back at once: an acknowledgement that was lost costs no time."""
@@ -128,7 +132,12 @@ class Player:
     def _has_future(self) -> bool:
         """Whether anything goes on without somebody from outside: work, or a deadline."""
         stage = self._stage
-        if any(worker.running for worker in stage.workers) or stage.steps.depth() or stage.intents.depth():
+        if (
+            stage.outside.held
+            or any(worker.running for worker in stage.workers)
+            or stage.steps.depth()
+            or stage.intents.depth()
+        ):
             return True
         return any(self._is_due(stage.state(run_id)) for run_id in stage.run_ids())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ Path = tuple[str | int, ...]
 """Where something stands in a file: field names and places in lists."""
 
 MAX_FAULTS: Final = 50
+_LINE: Final = re.compile(r"line (\d+), column")
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -74,13 +76,19 @@ def read_cases(text: str) -> CaseFile:
     if isinstance(raw, dict) and ("steps" in raw or raw.get("type", FILE_TYPE) != FILE_TYPE):
         raise UnreadableError([Fault(1, "type", f"must be {FILE_TYPE}: this is no test file")])
     if violations or not isinstance(raw, dict):
-        found = [Fault(None, fault.field, fault.message) for fault in violations]
+        found = [Fault(_line_in(fault.message), fault.field, fault.message) for fault in violations]
         raise UnreadableError(found or [Fault(None, "", "must hold an object with type, workflow and cases")])
     try:
         return CaseFile.model_validate(raw)
     except ValidationError as refused:
         marks = Marks(text)
         raise UnreadableError(list(_faults(refused, raw, marks))[:MAX_FAULTS]) from None
+
+
+def _line_in(message: str) -> int | None:
+    """The line that a YAML error names last: where it noticed."""
+    lines = _LINE.findall(message)
+    return int(lines[-1]) if lines else None
 
 
 def _faults(refused: ValidationError, raw: JSON, marks: Marks) -> Iterator[Fault]:

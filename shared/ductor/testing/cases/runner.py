@@ -173,7 +173,7 @@ class _Bench:
         if known is None:
             self._published[key] = stage.set_up(self._workflows)
         else:
-            stage.take_over(known)
+            stage.take_over(known, self._workflows)
 
     def _finding(self, failure: Failure) -> Finding:
         line = self._marks.line(failure.place) or 0

@@ -151,7 +151,7 @@ class Script:
     def _decide(self, moment: Moment, place: Path) -> Iterator[Failure]:
         decision = moment.approve or moment.reject
         assert decision is not None
-        self._await(moment, decision.step, place, lambda run: _is_open(run, decision.step), "waits for a decision")
+        self._await(moment, decision.step, place, lambda run: run.is_open(decision.step), "waits for a decision")
         say = Say(
             request_id=_request(place),
             approver_id=decision.approver_id,
@@ -178,7 +178,7 @@ class Script:
     def _resolve(self, moment: Moment, place: Path) -> Iterator[Failure]:
         given = moment.resolve
         assert given is not None
-        self._await(moment, given.step, place, lambda run: _is_open(run, given.step), "waits")
+        self._await(moment, given.step, place, lambda run: run.is_open(given.step), "waits")
         error = ErrorGiven(code=given.error.code, message=given.error.message) if given.error else None
         request = Resolve(request_id=_request(place), payload=given.payload, error=error)
         stage, run_id = self._stage, self.runs[moment.run]
@@ -265,17 +265,12 @@ class Script:
         yield from check(moment.expect, self._seen(moment.run), place)
 
 
-def _is_open(run: Observed, step: str) -> bool:
-    """Whether the step can be decided now, or could be before."""
-    return run.knows(step) and (run.waits(step) or run.ended(step))
-
-
 def _has_reached(run: Observed, wanted: Reached) -> bool:
     if not run.knows(wanted.step):
         return False
     if wanted.status is not None:
         return run.node_status(wanted.step) == wanted.status.value
-    return _is_open(run, wanted.step)
+    return run.is_open(wanted.step)
 
 
 def _request(place: Path) -> str:

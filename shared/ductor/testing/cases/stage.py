@@ -12,12 +12,16 @@ import msgspec
 
 from ductor.actions.action import Action
 from ductor.actions.registry import ActionRegistry
+from ductor.app.bridge import Bridge
+from ductor.app.bridge_doors import BridgeDoors
+from ductor.app.bridge_poll import TaskGiven
 from ductor.app.connected_run import Resolver
 from ductor.app.connecting import ENVIRONMENT_MODE, Connecting
 from ductor.app.connection_rows import ConnectionRow, connections_pk, id_sk, row_item
 from ductor.app.definitions import Definitions
 from ductor.app.gate import Gate
 from ductor.app.library import Library
+from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.tenants import DEFAULT_ENVIRONMENT, Environment, Tenant, Tenants, environment_item
 from ductor.app.tenants import TENANT as TENANT_SK
@@ -26,13 +30,17 @@ from ductor.model.json import JSON
 from ductor.ports import Item, Put
 from ductor.testing.cases.document import Given
 from ductor.testing.cases.forms import epoch_ms
-from ductor.testing.cases.mocks import Caller, Mocks, child_action, stand_in
+from ductor.testing.cases.mocks import AI_STEPS, Asked, Caller, Mocks, Said, child_action, stand_in
+from ductor.testing.cases.outside import MockedOutside, task_types
 from ductor.testing.doubles import Doubles
-from ductor.testing.memory import MemorySecrets
+from ductor.testing.memory import MemorySecrets, NullUnit
 from ductor.testing.world import TENANT, World
 
 _ANY_TYPE: Final = "http"
 """The type of a connection that no action of the definition asks for by type."""
+
+_MODEL: Final = "openai"
+_AI: Final = frozenset(kind.value for kind in AI_STEPS)
 
 
 class Workflow(msgspec.Struct, frozen=True):
@@ -69,9 +77,27 @@ class Stage(World):
         # One process: what it held when it died nobody else can hold.
         del self.workers[1:]
         self.clock.set(epoch_ms(given.now))
+        self.outside = self._mocked_outside()
+        self.outsiders = []
         self.families: dict[str, str] = {}
         self.tenants = Tenants(self.table, self.clock, self.ids)
         self.runs = Runs(table=self.table, payloads=self.payloads, library=Library(self.table), tenants=self.tenants)
+
+    def _mocked_outside(self) -> MockedOutside:
+        doors = BridgeDoors(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+            faults=self.chaos,
+        )
+        bridge = Bridge(doors, pause=lambda ms: False, look_ms=1)
+        return MockedOutside(bridge, self.caller, self.clock, self.chaos, self._said_of)
+
+    def _said_of(self, task: TaskGiven) -> Said | None:
+        return self.mocks.say(task.task_type, task.input, Asked(task.run_id, task.node, task.attempt))
 
     def _doubles(self) -> Doubles:
         self.mocks = Mocks(self.ledger, self._actions, self._given, self._caller_of)
@@ -94,6 +120,7 @@ class Stage(World):
     def set_up(self, workflows: Sequence[Workflow]) -> Published:
         """Publish the workflows, the last one being the one under test. Raises UnpublishableError."""
         documents = [workflow.document for workflow in workflows]
+        self._open_outside(documents)
         self._add_tenant(documents)
         self._add_connections(documents)
         known = [action for name in self._actions.names() if (action := self._actions.get(name)) is not None]
@@ -106,8 +133,16 @@ class Stage(World):
         self.mocks.main_family = next(reversed(self.families))
         return Published(tuple(self.table.rows()), tuple(self.families.items()))
 
-    def take_over(self, published: Published) -> None:
+    def _open_outside(self, documents: list[dict[str, JSON]]) -> None:
+        """Workers take the types of task that the test mocks; all others wait for `resolve`."""
+        steps = self._given.steps
+        for environment, types in task_types(documents, DEFAULT_ENVIRONMENT).items():
+            mocked = [kind for kind in types if kind in self._given.actions or steps.keys() & _doing(documents, kind)]
+            self.outside.types[environment] = mocked
+
+    def take_over(self, published: Published, workflows: Sequence[Workflow]) -> None:
         """Have what was published elsewhere for the same test."""
+        self._open_outside([workflow.document for workflow in workflows])
         for row in published.rows:
             self.table.write([Put(row)])
         self.families = dict(published.families)
@@ -141,6 +176,18 @@ class Stage(World):
             self.table.write([Put(row_item(row, 1)), Put(by_id)])
 
 
+def _doing(documents: Sequence[JSON], kind: str) -> set[str]:
+    """How mocks may name the steps whose tasks are of this type."""
+    names: set[str] = set()
+    for document in documents:
+        for step in document.get("steps") or ():
+            args = step.get("args") if isinstance(step, dict) else None
+            if isinstance(args, dict) and args.get("task_type") == kind:
+                ref = str(step.get("ref") or step.get("id"))
+                names |= {ref, f"{document.get('family_slug')}/{ref}"}
+    return names
+
+
 def _never(args: Any, ctx: Any) -> Any:
     """Definitions are only published with it; workers have their own."""
     raise AssertionError(f"a catalog runs nothing: {args}, {ctx}")
@@ -154,13 +201,24 @@ def _connections(documents: Sequence[JSON], actions: ActionRegistry) -> Iterator
             needed = actions.connection_type(action) if isinstance(action, str) and action in actions else ""
             name = ref or needed
             if isinstance(name, str) and name and "${{" not in name:
-                yield str(call.get("connection_ref_mode") or ""), name, needed or _ANY_TYPE
+                asks = str(call.get("type", "")).lower().removeprefix("step_type_") in _AI
+                yield str(call.get("connection_ref_mode") or ""), name, needed or (_MODEL if asks else _ANY_TYPE)
+            for tool in _tools(call):
+                if tool in actions and (kind := actions.connection_type(tool)):
+                    yield "", kind, kind
+
+
+def _tools(call: dict[str, JSON]) -> list[str]:
+    """The actions that an agent may call by their names alone."""
+    args = call.get("args")
+    tools = args.get("tools") if isinstance(args, dict) else None
+    return [tool for tool in tools if isinstance(tool, str)] if isinstance(tools, list) else []
 
 
 def _calls(value: JSON) -> Iterator[dict[str, JSON]]:
     """Every object in a document that names an action or a connection."""
     if isinstance(value, dict):
-        if "action" in value or "connection_ref" in value:
+        if value.keys() & {"action", "connection_ref", "args"}:
             yield value
         for item in value.values():
             yield from _calls(item)

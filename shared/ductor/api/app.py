@@ -30,7 +30,7 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 def build_api(deps: ApiDeps) -> Handler:
     """The handler for all routes; safe to call from several threads at once."""
-    return Router(api_routes(deps), deps.identity, deps.clock, deps.ids)
+    return Router(api_routes(deps), deps.identity, deps.clock, deps.ids, deps.admin.rates)
 
 
 def api_routes(deps: ApiDeps) -> tuple[Route, ...]:

@@ -27,10 +27,12 @@ from ductor.api.errors import (
 from ductor.api.models.common import AnswerModel
 from ductor.api.resolver import ThreadedResolver
 from ductor.app.access import require_tenant
+from ductor.app.rate_limit import RateLimit, RateLimitedError
 from ductor.model.errors import RefusedError
 from ductor.ports import Clock, Ids, UnavailableError
 
 _JSON: Final = "application/json"
+_ADMIN: Final = "/api/admin/"
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,11 @@ class Route:
 class Router:
     """Runs routes. Safe for several threads; nothing that a client sends makes it raise."""
 
-    def __init__(self, routes: tuple[Route, ...], identity: Identity, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, routes: tuple[Route, ...], identity: Identity, clock: Clock, ids: Ids, rates: RateLimit | None = None
+    ) -> None:
         self._identity = identity
+        self._rates = rates
         self._clock = clock
         self._ids = ids
         self._resolver = ThreadedResolver()
@@ -93,6 +98,9 @@ class Router:
         if not route.open:
             call.caller = self._identity(self._resolver.current_event.raw_event)
             require_tenant(call.caller, call.headers.get("x-tenant-id"))
+            # A limit that is too low must still let itself be raised.
+            if self._rates is not None and not route.path.startswith(_ADMIN):
+                self._rates.pass_one(call.caller.tenant)
         answer = route.handle(call)
         if isinstance(answer, Page):
             return _response(route.status, answer.body, answer.content_type)
@@ -113,6 +121,8 @@ class Router:
     def _guarded(self, call: Call, run: Callable[[], Response[Any]]) -> Response[Any]:
         try:
             return run()
+        except RateLimitedError as limited:
+            return _refusal(call, limited, 429, {"Retry-After": str(limited.retry_after_s)})
         except RefusedError as refused:
             return _refusal(call, refused, STATUS[refused.error_code])
         except HttpRefusedError as refused:

@@ -9,6 +9,7 @@ from ductor.app.definitions import Definitions
 from ductor.app.entitlements import EntitlementStore
 from ductor.app.environments import Environments
 from ductor.app.promotion import Promotions
+from ductor.app.rate_limit import RateLimit
 from ductor.app.tenants import Tenants
 from ductor.app.variables import Variables
 from ductor.ports import Clock, Ids, Secrets, Table
@@ -31,6 +32,7 @@ class Administration:
         self.tenants = tenants
         self.connectors = connectors
         self.entitlements = EntitlementStore(table)
+        self.rates = RateLimit(table, clock)
         self.environments = Environments(table, clock, self.entitlements)
         self.variables = Variables(self.environments, clock)
         self.connections = Connections(

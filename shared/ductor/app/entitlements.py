@@ -15,10 +15,24 @@ from ductor.ports import Item, Put, Table
 
 SK: Final = "ENTITLEMENTS"
 CODE: Final = "ENTITLEMENT_REQUIRED"
+NUMBERS: Final = (
+    "max_steps",
+    "max_environments",
+    "max_connections",
+    "max_api_keys",
+    "requests_per_second",
+    "burst",
+    "retention_days",
+)
+MAX_RETENTION_DAYS: Final = 36_500
 
 
 class Entitlements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The row `N#<tenant>`/`ENTITLEMENTS`. `step_types` None: all; a number of 0: no limit of its own."""
+    """The row `N#<tenant>`/`ENTITLEMENTS`. `step_types` None: all; a number of 0: no limit of its own.
+
+    `burst` requests may come at once, 0 = as many as a second brings. Runs are removed `retention_days` after their
+    end, 0 = never.
+    """
 
     plan: str = ""
     step_types: frozenset[StepType] | None = None
@@ -26,6 +40,9 @@ class Entitlements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     max_environments: int = 0
     max_connections: int = 0
     max_api_keys: int = 0
+    requests_per_second: int = 0
+    burst: int = 0
+    retention_days: int = 0
 
 
 UNLIMITED: Final = Entitlements()
@@ -45,9 +62,15 @@ class EntitlementStore:
         """Replace them as a whole. Takes effect at the next validation, trigger or creation; running runs go on."""
         if len(wanted.plan) > 100:
             raise invalid("FIELD_INVALID", "at most 100 characters", "plan")
-        for name in ("max_steps", "max_environments", "max_connections", "max_api_keys"):
+        for name in NUMBERS:
             if getattr(wanted, name) < 0:
                 raise invalid("FIELD_INVALID", "0 for no limit, or a positive number", name)
+        if wanted.burst and not wanted.requests_per_second:
+            raise invalid("FIELD_INVALID", "a burst needs requests_per_second, which fill it up again", "burst")
+        if wanted.retention_days > MAX_RETENTION_DAYS:
+            raise invalid(
+                "FIELD_INVALID", f"at most {MAX_RETENTION_DAYS} days; 0 keeps runs for ever", "retention_days"
+            )
         if wanted.max_steps > MAX_STEPS:
             raise invalid("FIELD_INVALID", f"a definition has at most {MAX_STEPS} steps anyway", "max_steps")
         self._table.write([Put(Item(pk=f"N#{tenant}", sk=SK, body=msgspec.json.encode(wanted)))])

@@ -16,6 +16,9 @@ class EntitlementsBody(RequestModel):
     max_environments: int = 0
     max_connections: int = 0
     max_api_keys: int = 0
+    requests_per_second: int = Field(0, description="Requests of all its keys together; 0: no limit.")
+    burst: int = Field(0, description="Requests that may come at once; 0: as many as a second brings.")
+    retention_days: int = Field(0, description="Runs are removed so long after their end; 0: never.")
 
 
 class NewTenant(RequestModel):
@@ -40,6 +43,9 @@ class Entitlements(AnswerModel):
     max_environments: int
     max_connections: int
     max_api_keys: int
+    requests_per_second: int
+    burst: int
+    retention_days: int
 
 
 class TenantDetail(AnswerModel):

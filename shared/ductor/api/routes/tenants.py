@@ -98,6 +98,9 @@ class TenantRoutes:
             max_environments=allowed.max_environments,
             max_connections=allowed.max_connections,
             max_api_keys=allowed.max_api_keys,
+            requests_per_second=allowed.requests_per_second,
+            burst=allowed.burst,
+            retention_days=allowed.retention_days,
         )
         return TenantDetail(id=tenant.id, name=tenant.name, created_at=tenant.created_at, entitlements=shown)
 
@@ -110,6 +113,9 @@ def _wanted(body: EntitlementsBody) -> entitlements.Entitlements:
         max_environments=body.max_environments,
         max_connections=body.max_connections,
         max_api_keys=body.max_api_keys,
+        requests_per_second=body.requests_per_second,
+        burst=body.burst,
+        retention_days=body.retention_days,
     )
 
 

@@ -62,10 +62,12 @@ def template() -> dict[str, Any]:
 
 
 def allowed(function: str) -> set[Pair]:
-    """The pairs that the role of a function allows."""
-    role = template()["Resources"][f"{function}Role"]["Properties"]
+    """The pairs that the role of a function allows, with every policy that a parameter adds to it."""
+    resources = template()["Resources"]
+    role = resources[f"{function}Role"]["Properties"]
+    added = [one["Properties"] for one in resources.values() if one["Type"] == "AWS::IAM::Policy"]
     pairs: set[Pair] = set()
-    for policy in role["Policies"]:
+    for policy in (*role["Policies"], *(one for one in added if {"Ref": f"{function}Role"} in one["Roles"])):
         for statement in policy["PolicyDocument"]["Statement"]:
             assert statement["Effect"] == "Allow"
             for action in _listed(statement["Action"]):
@@ -81,6 +83,8 @@ def _listed(value: Any) -> list[Any]:
 def _resource(value: Any, function: str) -> str:
     if value == "*":
         return "*"
+    if "Ref" in value:
+        return str(value["Ref"])
     if "GetAtt" in value:
         return str(value["GetAtt"]).removesuffix(".Arn").removeprefix(function if "Logs" in value["GetAtt"] else "")
     text = str(value["Sub"])
@@ -146,6 +150,8 @@ def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
             yield ("iam:PassRole", role)
     elif operation == "PutEvents":
         yield ("events:PutEvents", "Bus")
+    elif operation == "Converse":
+        yield ("bedrock:InvokeModel", "BedrockModels")
     elif operation in ("PutParameter", "GetParameter", "DeleteParameter"):
         yield (f"ssm:{operation}", "parameter/ductor/${Table}/*")
     else:

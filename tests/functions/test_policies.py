@@ -13,6 +13,7 @@ from tests.contract.moto_backend import CLIENTS
 from tests.functions.definitions import HELLO, chain
 from tests.functions.policy import OF_EVERY_FUNCTION, RECEIVING, Asked, Pair, allowed, template
 from tests.functions.world import SECOND, AwsWorld
+from tests.unit.ai.speaker import Say, Speaker
 
 from ductor.adapters.aws.cron import AwsCronSchedules
 from ductor.api.models.common import rfc3339
@@ -59,6 +60,7 @@ def _everything(world: AwsWorld) -> None:
     _waits(world)
     _odd(world)
     _administration(world)
+    _models(world)
     _schedules(world)
     _bus(world)
 
@@ -170,6 +172,20 @@ def _administration(world: AwsWorld) -> None:
     world.pump()
     world.key = first.admin_key.plaintext
     world.ok("DELETE", f"/api/connections/{made['id']}")
+
+
+def _models(world: AwsWorld) -> None:
+    """An agent with answers too long for a row."""
+    script = [Say("x" * 20_000, calls=[("core_echo", {"n": 1})]), Say("done")]
+    with Speaker(script) as speaker, mock.patch.dict("os.environ", AWS_ENDPOINT_URL_BEDROCK_RUNTIME=speaker.url):
+        args = {"model": "m", "prompt": "p", "max_tokens": 5, "max_turns": 3, "tools": ["core.echo"]}
+        step = {"ref": "ask", "type": "STEP_TYPE_AI_AGENT", "args": args}
+        document = {"environment": "default", "family_slug": "ask", "title": "Ask", "steps": [step], "edges": []}
+        run_id = world.trigger(world.publish(document))
+        world.pump()
+    assert world.status(run_id) == "completed"
+    (attempt,) = world.ok("GET", f"/api/v2/workflow-runs/{run_id}/attempts")["items"]
+    assert [one["kind"] for one in attempt["conversation"]] == ["turn", "tool", "turn"]
 
 
 def _bus(world: AwsWorld) -> None:

@@ -15,6 +15,7 @@ from ductor.cli.admin import admin
 from ductor.cli.failure import Exit, Failure
 from ductor.cli.operate import add_to as add_controls
 from ductor.cli.options import DATA_HELP, CaseFormat, Format, LogLevel
+from ductor.cli.schedules import schedules
 
 _BEGAN = time.monotonic()
 
@@ -47,6 +48,7 @@ authoring.add_to(workflow)
 add_controls(runs)
 app.add_typer(workflow)
 app.add_typer(runs)
+app.add_typer(schedules)
 app.add_typer(admin)
 
 Data = Annotated[Path, typer.Option("--data", envvar="DUCTOR_DATA", help=DATA_HELP)]

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from tests.benchmarks.definitions import chain, dataflow_chain, fan_out
 from tests.benchmarks.meter import SOURCE, per
-from tests.benchmarks.metered import MeteredWorld, metered_world
+from tests.benchmarks.metered import OF_QUEUE, MeteredWorld, metered_world
 from tests.functions.policy import template
 
 from ductor.app.prices import MILLION, Prices, Usage, bill, read_prices, total
@@ -64,6 +64,7 @@ class Result:
     usage: Usage
     stored: float
     requests: dict[str, float]
+    functions: dict[str, Usage]
 
     @property
     def dollars(self) -> float:
@@ -82,11 +83,12 @@ def measure(workload: Workload) -> Result:
         number = workload.runs * workload.steps
         requests = {" ".join(key): count / number for key, count in sorted(world.meter.requests.items())}
         stored = (world.meter.stored_bytes() - before) / number
-        return Result(workload, per(world.meter.total(), number), stored, requests)
+        functions = {name: per(usage, number) for name, usage in world.meter.usage.items()}
+        return Result(workload, per(world.meter.total(), number), stored, requests, functions)
 
 
 def _run(world: MeteredWorld, definition: str, runs: int) -> None:
-    """All runs from their trigger to their end, and the wake-ups that fire for them when they are over."""
+    """All runs from their trigger to their end, the wake-ups that fire afterwards, and the events that they caused."""
     started = [world.trigger(definition) for _ in range(runs)]
     world.pump("intents.fifo", "steps")
     ended = {world.header(run_id).status.value for run_id in started}
@@ -94,6 +96,7 @@ def _run(world: MeteredWorld, definition: str, runs: int) -> None:
         raise RuntimeError(f"not all runs were completed: {ended}")
     world.clock.advance(LATEST_MS)
     world.pump()
+    world.deliver_events()
 
 
 def idle_month() -> dict[str, float]:
@@ -104,11 +107,12 @@ def idle_month() -> dict[str, float]:
         world.sweeper({}, None)
         sweeps = per(world.meter.total(), 1 / SOURCE["assumptions"]["month_minutes"])
     receives = SOURCE["assumptions"]["idle_receives"]
-    polls = Usage(fifo_requests=receives, queue_requests=2 * receives)
+    fifo = sum(name.endswith(".fifo") for name in OF_QUEUE)
+    polls = Usage(fifo_requests=fifo * receives, queue_requests=(len(OF_QUEUE) - fifo) * receives)
     alarms = sum(one["Type"] == "AWS::CloudWatch::Alarm" for one in template()["Resources"].values())
     return {
         "the sweeper, once a minute": total(bill(sweeps, PRICES)),
-        "Lambda's polls of three empty queues": total(bill(polls, PRICES)),
+        f"Lambda's polls of {len(OF_QUEUE)} empty queues": total(bill(polls, PRICES)),
         f"{alarms} alarms": alarms * SOURCE["fixed"]["alarm_month"],
     }
 
@@ -180,6 +184,7 @@ def _record(now: datetime, results: list[Result], idle: dict[str, float]) -> dic
                 "dollars_per_million_steps": result.dollars,
                 "stored_bytes_per_step": result.stored,
                 "usage_per_step": msgspec.to_builtins(result.usage),
+                "by_function": msgspec.to_builtins(result.functions),
                 "requests_per_step": result.requests,
                 "peers": peers(result),
             }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from tests.benchmarks.meter import Meter
@@ -13,11 +14,11 @@ from tests.functions.world import AwsWorld
 
 from ductor.bootstrap_aws import Handler
 
-FUNCTIONS = ("api", "authorizer", "coordinator", "step", "timer", "sweeper")
+FUNCTIONS = ("api", "authorizer", "coordinator", "step", "timer", "sweeper", "event", "schedule")
 BETWEEN_MS = (10, 60)
 """From one batch to the next."""
 
-OF_QUEUE = {"intents.fifo": "Coordinator", "steps": "Step", "timers": "Timer"}
+OF_QUEUE = {"intents.fifo": "coordinator", "steps": "step", "timers": "timer", "schedule": "schedule"}
 
 
 class MeteredWorld(AwsWorld):
@@ -29,7 +30,8 @@ class MeteredWorld(AwsWorld):
         super().__init__()
         resources = template()["Resources"]
         self._batch = {
-            queue: int(resources[f"{source}Source"]["Properties"]["BatchSize"]) for queue, source in OF_QUEUE.items()
+            queue: int(resources[f"{source.capitalize()}Source"]["Properties"]["BatchSize"])
+            for queue, source in OF_QUEUE.items()
         }
         self._cached_ms = 1_000 * int(resources["ApiAuthorizer"]["Properties"]["AuthorizerResultTtlInSeconds"])
         for name in FUNCTIONS:
@@ -37,7 +39,8 @@ class MeteredWorld(AwsWorld):
         self.authorizer = self._remembered(self.authorizer)
 
     def _metered(self, name: str, handler: Callable[..., Any]) -> Handler:
-        return lambda event, context: self.meter.invoke(name, lambda: handler(event, context))
+        memory = memory_of(name)
+        return lambda event, context: self.meter.invoke(name, memory, lambda: handler(event, context))
 
     def _remembered(self, authorizer: Handler) -> Handler:
         """The gateway asks again only when the answer for this key is too old."""
@@ -57,13 +60,21 @@ class MeteredWorld(AwsWorld):
 
     def receive(self, queue: str, limit: int = 0) -> dict[str, Any] | None:
         """A batch as the event source mapping of the template would hand it over."""
-        return super().receive(queue, limit or self._batch[queue])
+        return super().receive(queue, limit or self._batch.get(queue, 10))
 
     def deliver(self, queue: str, handler: Handler, event: dict[str, Any]) -> list[str]:
         """Time passes, unevenly, as it does: rows full of equal times would deflate better than real ones."""
         self.clock.advance(self._pace.randrange(*BETWEEN_MS))
-        self.meter.received(OF_QUEUE[queue].lower(), queue, event["Records"])
+        self.meter.received(OF_QUEUE[queue], queue, event["Records"])
         return super().deliver(queue, handler, event)
+
+
+@cache
+def memory_of(function: str) -> int:
+    """MB, as the template sets it by default."""
+    found = template()
+    memory = found["Resources"][f"{function.capitalize()}Function"]["Properties"]["MemorySize"]
+    return int(found["Parameters"][memory["Ref"]]["Default"] if isinstance(memory, dict) else memory)
 
 
 @contextmanager

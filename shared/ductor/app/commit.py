@@ -30,7 +30,7 @@ from ductor.model.json import JSON, encode
 from ductor.model.payload import Payload
 from ductor.model.run import MAX_HEADER_BYTES, HistoryRow, LastTick, Origin, RunState
 from ductor.model.transition import OperatorAudited
-from ductor.ports import MAX_OPS_PER_WRITE, Clock, Expect, Faults, Item, Op, Put, Table, UnavailableError
+from ductor.ports import Clock, Expect, Faults, Item, Op, Put, Table, UnavailableError
 
 LoadDefinition = Callable[[str, str], Definition]
 """(tenant, definition id) to the published definition, which never changes."""
@@ -159,9 +159,8 @@ class Committer:
 
     def _enter(self, state: RunState, version: int, result: Tick) -> None:
         """Let the run be found by its labels and by what it says of itself."""
-        rows = index_puts(state.origin, version, result.transitions)
-        for first in range(0, len(rows), MAX_OPS_PER_WRITE):
-            self._table.write(rows[first : first + MAX_OPS_PER_WRITE])
+        for row in index_puts(state.origin, version, result.transitions, forked=state.fork is not None):
+            self._table.write((row,))  # each by itself: DynamoDB bills a transaction double
 
     def _write(self, item: Item, version: int, result: Tick, also: Sequence[Op]) -> Committed:
         state, at = result.state, result.state.updated_at

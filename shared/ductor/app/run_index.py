@@ -17,8 +17,11 @@ from ductor.model.run import Origin, RunState
 from ductor.model.transition import NodeCompleted, Transition
 from ductor.ports import Item, Put
 
-FIRST_VERSIONS: Final = 2
-"""A run is entered under what it was started with by its first commit; that of a fork leads to version 3."""
+FIRST_VERSION: Final = 1
+"""A run is entered under what it was started with by its first commit, upon the header that admitted it."""
+
+FORKED_VERSION: Final = 2
+"""The same of a fork, whose first header is a commit of its own."""
 
 TYPE: Final = "type"
 JOURNEY: Final = "journey"
@@ -54,9 +57,12 @@ def value_text(value: JSON) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 
-def index_puts(origin: Origin, version: int, transitions: Iterable[Transition]) -> list[Put]:
+def index_puts(
+    origin: Origin, version: int, transitions: Iterable[Transition], *, forked: bool = False
+) -> list[Put]:
     """The rows that the next commit of a run at `version` needs."""
-    keys = {*_label_keys(origin), *_origin_keys(origin)} if version <= FIRST_VERSIONS else set()
+    first = version <= (FORKED_VERSION if forked else FIRST_VERSION)
+    keys = {*_label_keys(origin), *_origin_keys(origin)} if first else set()
     for transition in transitions:
         if isinstance(transition, NodeCompleted) and transition.attributes:
             keys.update(_attribute_keys(origin, transition.attributes.items()))

@@ -41,7 +41,7 @@ def _of_file(file: FileResult, *, verbose: bool) -> Iterator[str]:
 
 
 def _plays(case: CaseResult) -> str:
-    return f", {case.plays} plays" if case.plays > 1 else ""
+    return f", {case.plays} plays, {case.crashes} crashes" if case.plays > 1 else ""
 
 
 def _of_case(case: CaseResult) -> Iterator[str]:

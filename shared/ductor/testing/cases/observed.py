@@ -163,6 +163,8 @@ class Observed:
         lines = [f"run: {self.status.value}{_told(self._state.error)}"]
         if self.status is RunStatus.WAITING and self._snapshot.waiting_on is not None:
             lines[0] += f", waiting on {self._snapshot.waiting_on.kind}: {self._snapshot.waiting_on.detail}"
+        if self._snapshot.stalled is not None:
+            lines[0] += f", stalled: {self._snapshot.stalled.reason}"
         shown = [*self._snapshot.nodes, *(node for node in self._nodes if node not in self._snapshot.nodes)]
         for node in shown[:_STORY]:
             attempts = self.attempts_of(node)

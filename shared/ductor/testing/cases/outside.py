@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -103,7 +103,7 @@ class MockedOutside:
             self.held.remove(held)
 
 
-def task_types(documents: list[dict[str, JSON]], default: str) -> dict[str, list[str]]:
+def task_types(documents: Sequence[dict[str, JSON]], default: str) -> dict[str, list[str]]:
     """The task types of all bridge steps, by environment."""
     found: dict[str, list[str]] = {}
     for document in documents:

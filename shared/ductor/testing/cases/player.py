@@ -50,13 +50,13 @@ def chances_of(faults: Faults) -> Chances:
 class Player:
     """Drives one world. Dying costs no virtual time: what was in flight is taken up at once, as after a restart.
 
-    `tries` is how often the last request had to be sent.
+    `tries` is how often the last request had to be sent, `crashes` how often the process died.
     """
 
     def __init__(self, stage: Stage, faults: Faults | None) -> None:
         self._stage = stage
         self._late = faults is not None and faults.delays
-        self._crashes = 0
+        self.crashes = 0
         self.tries = 0
         self._rounds = Rounds(stage, self._guarded)
         stage.chaos.chances = chances_of(faults) if faults is not None else Chances()
@@ -161,7 +161,7 @@ class Player:
     def _restart(self) -> None:
         """The process is gone with all that it remembered, and a new one starts on the same storage."""
         stage = self._stage
-        self._crashes += 1
+        self.crashes += 1
         stage.sole_since = stage.clock.now + 1
         for coordinator in stage.coordinators:
             coordinator.restart()
@@ -172,7 +172,7 @@ class Player:
 
     def _spared(self) -> bool:
         """Nothing strikes while an attempt has its last delivery: one more loss would rightly fail it."""
-        if self._crashes >= MAX_CRASHES:
+        if self.crashes >= MAX_CRASHES:
             return True
         rows = (row for run_id in self._stage.run_ids() for row in self._stage.attempts(run_id))
         return any(row.status is AttemptStatus.RUNNING and row.deliveries >= MAX_DELIVERIES for row in rows)

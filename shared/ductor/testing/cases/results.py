@@ -29,8 +29,8 @@ class Finding(msgspec.Struct, frozen=True):
 class CaseResult(msgspec.Struct, frozen=True):
     """One case. `seed` is the turn of chance that the findings belong to, None for a run without faults.
 
-    `plays` counts how often the case was played: once without faults, and once per seed. `story` shows the run as it
-    was when the test failed.
+    `plays` counts how often the case was played: once without faults, and once per seed; `crashes` how often the
+    process died in them. `story` shows the run as it was when the test failed.
     """
 
     file: str
@@ -42,6 +42,7 @@ class CaseResult(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     seed: int | None = None
     story: tuple[str, ...] = ()
+    crashes: int = 0
 
 
 class FileResult(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
+from typing import Final
 
 import msgspec
 
@@ -13,13 +14,15 @@ from ductor.model.errors import Violation
 from ductor.model.json import encode
 from ductor.testing.cases.checks import Failure
 from ductor.testing.cases.document import Case, CaseFile, Faults, Given
-from ductor.testing.cases.observed import Observed
+from ductor.testing.cases.naming import Names
 from ductor.testing.cases.player import Player, RestlessError
 from ductor.testing.cases.reading import Marks, Path, UnreadableError, read_cases, shown
 from ductor.testing.cases.results import CaseResult, FileResult, Finding, Verdict
 from ductor.testing.cases.script import ImpossibleMomentError, Script
 from ductor.testing.cases.stage import Published, Stage, UnpublishableError, Workflow
 from ductor.validation.source import read_source
+
+_CHILD: Final = "SUBWORKFLOW_UNKNOWN"
 
 Reader = Callable[[FilePath], str]
 """Gives the text of a file; raises OSError or UnicodeDecodeError."""
@@ -88,7 +91,8 @@ def _workflow(name: str, place: Path, named: str, marks: Marks, read: Reader) ->
 
 
 def _of_violation(file: str, fault: Violation) -> Finding:
-    return Finding(file, 0, fault.field, "", f"{fault.message} [{fault.code}]")
+    hint = " (give its file under `workflows`, or mock it under `given.workflows`)" if fault.code == _CHILD else ""
+    return Finding(file, 0, fault.field, "", f"{fault.message} [{fault.code}]{hint}")
 
 
 class _Bench:
@@ -109,6 +113,7 @@ class _Bench:
         self._workflows = workflows
         self._actions = actions
         self._options = options
+        self._names = Names([workflow.document for workflow in workflows], actions)
         self._published: dict[bytes, Published] = {}
 
     def play(self, number: int) -> CaseResult:
@@ -116,11 +121,13 @@ class _Bench:
         case, began = self._cases.cases[number], time.perf_counter()
         place: Path = ("cases", number)
         result = CaseResult(self._name, self._marks.line(place) or 0, case.name, Verdict.PASSED, 0, 0.0)
+        lost = tuple(self._finding(fault) for fault in self._names.faults(self._cases, case, place))
+        if lost:
+            return msgspec.structs.replace(result, verdict=Verdict.ERROR, findings=lost)
         for plays, (seed, faults) in enumerate(self._plays(case), 1):
             result = msgspec.structs.replace(result, plays=plays)
-            failed = self._play_once(case, place, seed, faults, result)
-            if failed is not None:
-                result = failed
+            result = self._play_once(case, place, seed, faults, result)
+            if result.verdict is not Verdict.PASSED:
                 break
         return msgspec.structs.replace(result, took_ms=round((time.perf_counter() - began) * 1000, 1))
 
@@ -131,10 +138,8 @@ class _Bench:
         seeds = (self._options.seeds or faults.seeds) if faults.any else 0
         return [(0, None), *((seed, faults) for seed in range(1, seeds + 1))]
 
-    def _play_once(
-        self, case: Case, place: Path, seed: int, faults: Faults | None, passed: CaseResult
-    ) -> CaseResult | None:
-        """None when every expectation holds."""
+    def _play_once(self, case: Case, place: Path, seed: int, faults: Faults | None, passed: CaseResult) -> CaseResult:
+        """The result so far, with what this play adds to it."""
         given = case.given.over(self._cases.given)
         stage = Stage(seed, self._actions, given)
         try:
@@ -153,15 +158,19 @@ class _Bench:
         except RestlessError as fault:
             verdict = Verdict.ERROR
             failures.append(Failure(place, "a world that comes to rest", str(fault)))
+        except Exception as fault:  # noqa: BLE001 - whatever a play dies of is the result of that case
+            verdict = Verdict.ERROR
+            failures.append(Failure(place, "a case that can be played", f"{type(fault).__name__}: {fault}"))
         stage.chaos.on = False
         gaps = [Failure((*place, "given"), "a mock", gap) for gap in stage.mocks.gaps]
+        passed = msgspec.structs.replace(passed, crashes=passed.crashes + player.crashes)
         if not gaps and not failures:
-            return None
-        story = [line for run_id in script.runs.values() for line in Observed(stage, run_id).story()]
+            return passed
+        story = [line for name in script.runs for line in script.story(name)]
         return msgspec.structs.replace(
             passed,
             verdict=verdict,
-            findings=tuple(sorted(map(self._finding, (*gaps, *failures)), key=lambda finding: finding.line)),
+            findings=(*map(self._finding, gaps), *sorted(map(self._finding, failures), key=lambda one: one.line)),
             seed=None if faults is None else seed,
             story=tuple(story),
         )

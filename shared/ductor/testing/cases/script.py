@@ -113,6 +113,11 @@ class Script:
     def _all_ended(self) -> bool:
         return all(self._stage.state(run_id).status.terminal for run_id in self._stage.run_ids())
 
+    def story(self, name: str) -> list[str]:
+        """A run in a few lines."""
+        told = [f"of the run {name}:"] if name else []
+        return [*told, *self._seen(name).story()]
+
     def _seen(self, name: str) -> Observed:
         return Observed(self._stage, self.runs[name])
 

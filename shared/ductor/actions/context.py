@@ -31,8 +31,9 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     """One delivery of one attempt. Everything has a default, so that a test may call an action directly.
 
     `idempotency_key` is the same for each delivery and retry of the step: give it to the other side, so that a repeated
-    call has one effect. `deadline` is epoch ms, 0 for none. `last_heartbeat` is what an earlier delivery of this
-    attempt reported last, None if nothing. `on_heartbeat`, `on_usage` and `stop` belong to the worker. `connection` is
+    call has one effect. `causation_depth` is that of the run: hand it on to who may start runs (`model.causation`).
+    `deadline` is epoch ms, 0 for none. `last_heartbeat` is what an earlier delivery of this attempt reported last, None
+    if nothing. `on_heartbeat`, `on_usage` and `stop` belong to the worker. `connection` is
     that of the step, None when it names none; `environment` is the run's, known to steps with connections.
     """
 
@@ -42,6 +43,7 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     deliveries: int = 1
     idempotency_key: str = ""
+    causation_depth: int | None = None
     deadline: int = 0
     last_heartbeat: JSON = None
     connection: Connection | None = None

@@ -19,6 +19,7 @@ from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError
 from ductor.actions.exact import NotExactError, exact
 from ductor.actions.http_args import MAX_TIMEOUT_MS, HttpArgs
+from ductor.model.causation import HEADER as CAUSATION_HEADER
 from ductor.model.json import JSON, decode
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ def _request(args: HttpArgs, ctx: ActionContext) -> Request:
         headers["content-type"] = content_type
     if ctx.idempotency_key:
         headers["idempotency-key"] = quote(ctx.idempotency_key, safe="/:._-~")
+    if ctx.causation_depth is not None:
+        headers[CAUSATION_HEADER] = str(ctx.causation_depth)
     headers.update((name.lower(), str(value)) for name, value in args.headers.items())
     return Request(args.method, _url(args), headers, content)
 

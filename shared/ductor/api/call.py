@@ -16,6 +16,7 @@ from ductor.api.json_reader import read_object, too_large
 from ductor.api.models.common import Metadata, rfc3339
 from ductor.app.access import Caller
 from ductor.app.refusals import invalid
+from ductor.model.causation import HEADER
 from ductor.model.errors import Violation
 from ductor.model.json import JSON
 from ductor.ports import Clock, Ids
@@ -28,6 +29,7 @@ _MAX_QUERY: Final = 16_384
 _MAX_QUERY_FIELDS: Final = 200
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _AMAZON_TRACE: Final = re.compile(r"(?:^|;)\s*Root=(1-[0-9a-fA-F]{8}-[0-9a-fA-F]{24})")
+_MAX_DIGITS: Final = 6
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]{1,128}")
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -51,6 +53,16 @@ class Call:
         given = (event.get("requestContext") or {}).get("requestId")
         self.request_id = given if isinstance(given, str) and _PRINTABLE.fullmatch(given) else f"req-{fresh.uuid()}"
         self.trace_id = _trace_id(self.headers) or f"trace-{fresh.uuid()}"
+
+    @property
+    def depth(self) -> int | None:
+        """The causation depth of the run that sends this request by an action; None when no run does."""
+        told = self.headers.get(HEADER)
+        if told is None:
+            return None
+        if not told.isascii() or not told.isdecimal() or len(told) > _MAX_DIGITS:
+            raise invalid("FIELD_INVALID", f"the header {HEADER} is a whole number; runs set it by themselves", HEADER)
+        return int(told)
 
     def gone(self) -> bool:
         """Whether the client is known to wait no longer; a gateway that cannot tell says nothing."""

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.refusals import invalid
+from ductor.app.refusals import invalid, precondition
+from ductor.model.causation import MAX_DEPTH
 from ductor.model.definition import Definition
 from ductor.model.errors import ErrorCode, RefusedError, Violation, refuse
 from ductor.model.json import JSON, encode
@@ -34,7 +35,7 @@ class Label(msgspec.Struct, frozen=True):
 class TriggerRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How a run is asked for ("Triggering a run" in the product text). `idempotency_key` None = never de-duplicated.
 
-    A missing input is `{}`. `checkpoint_timeout_seconds` None = 20.
+    A missing input is `{}`. `checkpoint_timeout_seconds` None = 20. `depth` is the causation depth of the run.
     """
 
     input: JSON = msgspec.field(default_factory=dict)
@@ -46,6 +47,7 @@ class TriggerRequest(msgspec.Struct, frozen=True, kw_only=True):
     external_deployment_id: str = ""
     wait_for_checkpoint: bool = False
     checkpoint_timeout_seconds: float | None = None
+    depth: int = 0
 
 
 def check_request(request: TriggerRequest) -> None:
@@ -53,6 +55,8 @@ def check_request(request: TriggerRequest) -> None:
     check_size(request.input, "input")
     check_size(request.variables, "variables")
     _check_key(request.idempotency_key)
+    if request.depth > MAX_DEPTH:
+        raise too_deep()
     for field in ("subject_type", "subject_id", "external_deployment_id"):
         if len(getattr(request, field)) > MAX_SUBJECT:
             raise invalid("FIELD_INVALID", f"at most {MAX_SUBJECT} characters", field)
@@ -77,11 +81,20 @@ def check_size(value: JSON, field: str) -> None:
         raise refuse(ErrorCode.PAYLOAD_TOO_LARGE, "INPUT_TOO_LARGE", message, field)
 
 
+def too_deep() -> RefusedError:
+    """The end of a loop of runs that start each other."""
+    message = f"the chain of runs and events that led here is over {MAX_DEPTH} deep; it looks like a loop"
+    return precondition("CAUSATION_TOO_DEEP", message)
+
+
 def request_hash(request: TriggerRequest) -> str:
     """Digest of what makes two requests under one key the same. How long the caller waits is not part of it."""
-    same = msgspec.structs.replace(
-        request, idempotency_key=None, wait_for_checkpoint=False, checkpoint_timeout_seconds=None
+    same = msgspec.to_builtins(
+        msgspec.structs.replace(
+            request, idempotency_key=None, wait_for_checkpoint=False, checkpoint_timeout_seconds=None
+        )
     )
+    del same["depth"]
     return hashlib.sha256(msgspec.json.encode(same, order="sorted")).hexdigest()
 
 

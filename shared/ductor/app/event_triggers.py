@@ -13,13 +13,13 @@ from ductor.app.admission import Label, TriggerRequest, frozen_variables
 from ductor.app.events import Started
 from ductor.app.gate import Gate
 from ductor.app.library import Library
-from ductor.app.refusals import invalid, precondition
+from ductor.app.refusals import invalid
 from ductor.app.refused_starts import RefusedPage, RefusedStart, RefusedStarts
 from ductor.app.subscriptions import Subscriptions, matches
 from ductor.app.trigger import Cause, Triggers
 from ductor.app.waiters import view_of
 from ductor.expressions import Budget, ExpressionError, Reads, compile_cel, compile_template
-from ductor.model.causation import MAX_DEPTH, depth_of_started
+from ductor.model.causation import depth_of_started
 from ductor.model.definition import Definition, Trigger
 from ductor.model.enums import DefinitionStatus
 from ductor.model.errors import RefusedError, Violation
@@ -135,12 +135,10 @@ class EventTriggers:
         return TriggerRequest(input={} if value is None else value, correlation_labels=labels)
 
     def _admit(self, tenant: str, event: Event, listener: _Listener, request: TriggerRequest, depth: int) -> str:
-        if depth > MAX_DEPTH:
-            message = f"the chain of events and runs that led here is over {MAX_DEPTH} deep; it looks like a loop"
-            raise precondition("CAUSATION_TOO_DEEP", message)
         seen: dict[str, JSON] = {name: value for name, value in view_of(event).items() if name != "payload"}
-        cause = Cause(run_id=listener.run_id, event=seen, depth=depth, by=BY_EVENT)
-        return self._triggers.start(tenant, listener.definition_id, request, cause).run_id
+        cause = Cause(run_id=listener.run_id, event=seen, by=BY_EVENT)
+        deeper = msgspec.structs.replace(request, depth=depth)
+        return self._triggers.start(tenant, listener.definition_id, deeper, cause).run_id
 
     def _guarded(
         self,

@@ -59,13 +59,12 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """What starts a run when no caller does: an event, or an instant of a schedule (`scheduled_at`, epoch ms).
 
     `run_id` derives from it, so that one cause never starts two runs. `event` is TRIGGER.event, `by` who shows as the
-    run's creator, `depth` the run's causation depth.
+    run's creator.
     """
 
     run_id: str
     event: JSON = None
     scheduled_at: int = 0
-    depth: int = 0
     by: str = ""
 
 
@@ -215,6 +214,7 @@ class Triggers:
             variables=self._payloads.keep(run_id, variables),
             external_deployment_id=request.external_deployment_id,
             created_by=caller.key_id,
+            depth=request.depth,
         )
         return RunState(origin=origin, updated_at=now, wake_at=now + START_WAKE_MS)
 
@@ -249,9 +249,7 @@ class Triggers:
         for _ in range(_MAX_RACES):
             with self._unit.batch():
                 state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
-                state.origin = msgspec.structs.replace(
-                    state.origin, event=cause.event, scheduled_at=cause.scheduled_at, depth=cause.depth
-                )
+                state.origin = msgspec.structs.replace(state.origin, event=cause.event, scheduled_at=cause.scheduled_at)
                 done = self._store(state, definition, also)
             if isinstance(done, Triggered):
                 return done

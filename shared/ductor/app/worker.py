@@ -239,6 +239,7 @@ class Worker:
             attempt=task.attempt,
             deliveries=claimed.row.attempt.deliveries,
             idempotency_key=key,
+            causation_depth=task.depth,
             deadline=claimed.deadline,
             last_heartbeat=claimed.row.attempt.heartbeat_details,
             on_heartbeat=lambda details: self.beat(claimed, details),

@@ -36,5 +36,6 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
         connection_ref_mode=step.connection_ref_mode,
         definition_id=state.origin.definition_id,
         scheduled_at=entry.scheduled_at,
+        depth=state.origin.depth,
         environment=state.origin.environment if step.connection_ref or not acts else "",
     )

@@ -29,7 +29,7 @@ class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a worker needs to run one attempt: the body of a message on the steps queue.
 
     Timeouts are milliseconds, 0 = the action's default (`timeout_ms`) or none (`heartbeat_timeout_ms`). `environment`
-    is set when there is a connection to resolve in it.
+    is set when there is a connection to resolve in it. `depth` is the run's causation depth.
     """
 
     run_id: str
@@ -47,6 +47,7 @@ class AttemptTask(msgspec.Struct, frozen=True, omit_defaults=True):
     definition_id: str = ""
     scheduled_at: int = 0
     environment: str = ""
+    depth: int = 0
 
 
 class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,8 +1,8 @@
 """Causation: how far a run or an event is from the request that began it. What has gone too far is a loop and stops.
 
-A request has depth 0, and a run has that of its request. What a run causes (its events, the runs that it asks for by
-an action) has the run's depth; a run that an event starts is one deeper. Children, successors, forks, compensations
-and hooks have the depth of the run that they belong to: other limits bound them.
+A request has depth 0, and a run has that of its request. The events of a run, and those that its actions publish,
+have the run's depth; a run that such an event starts, or that an action triggers, is one deeper. Children, successors,
+forks, compensations and hooks have the depth of the run that they belong to: other limits bound them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Final
 
 MAX_DEPTH: Final = 32
 """Nothing that is deeper is started."""
+
+HEADER: Final = "ductor-causation-depth"
+"""In which calls by actions say how deep their run is. Whoever leaves it out begins anew."""
 
 RESERVED: Final = "ductor."
 """Names of events that only the engine gives."""

@@ -91,6 +91,14 @@ def test_a_text_body_keeps_the_given_content_type(web: Web, names: Names) -> Non
     assert web.seen[0].headers["content-type"] == "text/xml"
 
 
+def test_how_deep_the_run_is_is_sent_so_that_a_loop_through_the_api_ends(web: Web, names: Names) -> None:
+    web.on("/", 200)
+
+    call({"url": url(web)}, names, ctx=ActionContext(causation_depth=3))
+    call({"url": url(web)}, names, ctx=ActionContext())
+    assert [seen.headers.get("ductor-causation-depth") for seen in web.seen] == ["3", None]
+
+
 def test_the_idempotency_key_of_the_step_is_sent(web: Web, names: Names) -> None:
     web.on("/", 200)
 

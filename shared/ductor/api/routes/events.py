@@ -52,6 +52,7 @@ class EventRoutes:
             event_id=body.event_id,
             correlation_key=body.correlation_key,
             payload=body.payload,
+            depth=call.depth or 0,
         )
         done = self._events.publish(call.caller, event)
         return PublishEventAnswer(

@@ -54,6 +54,7 @@ class RunRoutes:
             external_deployment_id=body.external_deployment_id,
             wait_for_checkpoint=body.wait_for_checkpoint,
             checkpoint_timeout_seconds=body.checkpoint_timeout_seconds,
+            depth=0 if call.depth is None else call.depth + 1,
         )
         started = self._triggers.trigger(call.caller, call.ids["definition_id"], request)
         plain = TriggerAnswer(run_id=started.run_id, status=started.status.value, metadata=call.metadata())

@@ -33,6 +33,8 @@ def run(options: Options) -> None:
     from ductor.client import Access, ApiError
 
     logging.basicConfig(level=options.log_level.value.upper(), format="%(asctime)s %(levelname)s %(message)s")
+    # It would log each request, with the task's token in its path.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     worker = load(options.target)
     if worker.access is None:
         found = find(options.data)

@@ -19,6 +19,12 @@ Handler = Callable[[Task], Any]
 """Takes a task and returns its output (any JSON), or is a coroutine function that does."""
 
 BEATS_PER_LEASE: Final = 3
+BEAT_AT_LEAST_S: Final = 10.0
+"""A cancellation comes with the answer to a sign of life, so there is one this often, however long the lease."""
+
+BEAT_AT_MOST_S: Final = 1.0
+"""A handler may tell its progress as often as it likes; this often it is sent."""
+
 LOOK_S: Final = 0.1
 OUTPUT_INVALID: Final = "OUTPUT_INVALID"
 OUTPUT_TOO_LARGE: Final = "OUTPUT_TOO_LARGE"
@@ -37,7 +43,9 @@ class Held:
 
     @property
     def next_beat(self) -> float:
-        return self.beat_at + self.task.heartbeat_within_s / BEATS_PER_LEASE
+        """When the next sign of life is due (monotonic seconds): sooner if the handler has something to tell."""
+        usual = min(self.task.heartbeat_within_s / BEATS_PER_LEASE, BEAT_AT_LEAST_S)
+        return self.beat_at + (min(usual, BEAT_AT_MOST_S) if self.task._told else usual)
 
 
 class Holding:
@@ -154,12 +162,13 @@ class Holding:
 
     def _beat_one(self, held: Held) -> None:
         task, began = held.task, time.monotonic()
+        task._told = False
         try:
             alive = self._api.heartbeat(task.token, task._details)
         except (ApiError, UnreachableError) as error:
             if passing(error):
-                # Not at once again: the server has trouble enough. Most of the lease is left.
-                held.beat_at = began - task.heartbeat_within_s / BEATS_PER_LEASE + 1.0
+                # Not at once again: the server has trouble enough, and most of the lease is left.
+                held.beat_at, task._told = began, True
                 return
             if not held.over.is_set():
                 _log.warning("%r is lost: %s", task, error)

@@ -31,15 +31,17 @@ class Task:
         deadline = given.get("deadline_at")
         self.deadline: datetime | None = datetime.fromisoformat(deadline) if deadline else None
         self._details: Any = None
+        self._told = False
         self._stop = threading.Event()
 
     def heartbeat(self, details: Any = None) -> None:
-        """Say how far the work is: JSON of up to 8 KB, sent with the next sign of life.
+        """Say how far the work is: JSON of up to 8 KB, sent within about a second.
 
-        The worker shows signs of life by itself, so a handler calls this only to tell something. Raises TaskCancelled
-        when the task is to stop.
+        The worker shows signs of life by itself, so a handler calls this only to tell something, or to learn soon
+        that it is to stop: then it raises TaskCancelled.
         """
         self._details = details if details is not None else self._details
+        self._told = True
         self.check()
 
     def check(self) -> None:

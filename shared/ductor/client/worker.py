@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, TypeVar
@@ -19,6 +20,7 @@ from ductor.client.task import Task
 
 MAX_PER_POLL: Final = 10
 MAX_POLL_S: Final = 20.0
+LOOPBACK_S: Final = 0.3
 
 _log = logging.getLogger("ductor.worker")
 
@@ -94,7 +96,8 @@ class Worker:
         """
         if not self._handlers:
             raise ValueError("register a handler with @worker.task(...) before run()")
-        api = BridgeApi(self.access or Access.of_environment())
+        access = self.access or Access.of_environment()
+        api = BridgeApi(access)
         restore = self._on_signals() if signals and threading.current_thread() is threading.main_thread() else {}
         holding = Holding(api, self._handlers)
         poller = threading.Thread(target=self._poll, args=(api, holding), name="ductor-poll", daemon=True)
@@ -102,7 +105,7 @@ class Worker:
         try:
             while not self._stop.wait(0.5):
                 pass
-            self._wind_up(holding, poller)
+            self._wind_up(holding, poller, LOOPBACK_S if access.loopback else self._grace_s)
         finally:
             holding.close()
             for number, before in restore.items():
@@ -119,13 +122,18 @@ class Worker:
 
         return {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
 
-    def _wind_up(self, holding: Holding, poller: threading.Thread) -> None:
-        """Let what runs come to its end, then give back the rest. A poll that is out may still bring something."""
-        left = self._grace_s
-        while left > 0 and not self._now.is_set() and (poller.is_alive() or len(holding)):
-            step = min(left, 0.1)
-            poller.join(step) if poller.is_alive() else holding.wait(0, step)
-            left -= step
+    def _wind_up(self, holding: Holding, poller: threading.Thread, poll_s: float) -> None:
+        """Let what runs come to its end, then give back the rest.
+
+        A poll that is out may still bring something, and is waited for so long: a gateway does not tell the server
+        that its client has gone. A server on this machine sees that by itself.
+        """
+        began = time.monotonic()
+        while not self._now.is_set() and (past := time.monotonic() - began) < self._grace_s:
+            polling = poller.is_alive() and past < poll_s
+            if not polling and not len(holding):
+                break
+            poller.join(0.1) if polling else holding.wait(0, 0.1)
         given_back = holding.give_back()
         if given_back:
             _log.warning("%d tasks were given back to their queues", given_back)

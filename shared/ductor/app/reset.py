@@ -35,10 +35,16 @@ from ductor.model.lineage import COMPENSATION, WORKFLOW, fork_run_id
 from ductor.model.payload import Inline, Payload
 from ductor.model.run import MAX_HEADER_BYTES, Origin, RunState
 from ductor.model.transition import Kept
-from ductor.ports import Clock, Expect, Ids, Item, Put, Queue, Table, Unit
+from ductor.ports import Check, Clock, Expect, Ids, Item, Put, Queue, Table, UnavailableError, Unit
 from ductor.steps.behaviours import BEHAVIOURS
 
 OPERATION: Final = "reset"
+DRAWS: Final = 10
+"""How often a fork is drawn anew because its source has moved on meanwhile."""
+
+SOURCE_MOVED: Final = 2
+"""The place in the fork's write that checks its source."""
+
 MAX_TARGETS: Final = 2_000
 """Points to fork from that are told; of a longer history the newest."""
 
@@ -120,27 +126,36 @@ class Resets:
         fork_id = fork_run_id(run_id, request.request_id)
         if answered:
             return fork_id
-        drawn = self._draw(_readable(header), request)
-        with self._unit.batch():
-            state = self._first(caller, fork_id, drawn, request, digest)
-            self._publish(caller, state, run_id, request.request_id, digest)
-        return fork_id
+        for _ in range(DRAWS):
+            drawn = self._draw(_readable(header), request)
+            with self._unit.batch():
+                state = self._first(caller, fork_id, drawn, request, digest)
+                if self._publish(caller, state, header, request.request_id, digest):
+                    return fork_id
+            header = self._table.get(header.pk, HEAD) or header
+        raise UnavailableError(f"run {run_id} moves on faster than it is read")
 
-    def _publish(self, caller: Caller, state: RunState, source: str, request_id: str, digest: str) -> None:
+    def _publish(self, caller: Caller, state: RunState, source: Item, request_id: str, digest: str) -> bool:
+        """The fork is there. False when its source has moved on since it was read: it may have begun to undo a step."""
+        run_id = source.pk.removeprefix("R#")
         audit = next(one for one in state.last.transitions if isinstance(one, tr.OperatorAudited))
         header = header_item(state)
         if len(header.body) > MAX_HEADER_BYTES:
             raise precondition(
                 "STATE_TOO_LARGE", "what the fork keeps does not fit into a run; choose an earlier point"
             )
-        lost = self._table.write((Put(header, Expect.ABSENT), outcome_put(source, audit, state.updated_at)))
+        outcome = outcome_put(run_id, audit, state.updated_at)
+        lost = self._table.write((Put(header, Expect.ABSENT), outcome, Check(source.pk, HEAD, source.version)))
+        if lost is not None and lost.index == SOURCE_MOVED:
+            return False
         if lost is not None:
             # Another request was faster: the same one, or one that is refused here.
-            look_up(self._table, caller, source, request_id, digest)
-            return
+            look_up(self._table, caller, run_id, request_id, digest)
+            return True
         # Its first tick also arms the wake-up that so far only the header knows.
         start = Intent(f"{state.run_id}:fork", state.run_id, IntentKind.TIMER_FIRED, state.updated_at)
         send_all(self._intents, [intent_message(start, self._ids)])
+        return True
 
     def _first(self, caller: Caller, fork_id: str, drawn: _Drawn, request: ResetRequest, digest: str) -> RunState:
         """The fork's first state. Everything that it refers to is stored before."""

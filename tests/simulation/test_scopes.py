@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
-from tests.simulation.scene import Scene, action, edge, flow, wait
+from tests.simulation.scene import Scene, action, edge, flow, held, switch, wait
 
+from ductor.engine.scopes import Place
 from ductor.model.attempt import AttemptStatus
 from ductor.model.definition import Definition, Step
 from ductor.model.enums import EdgeType, StepType
@@ -183,7 +185,7 @@ def test_b37_all_arms_fail() -> None:
 
 @pytest.mark.parametrize("operation", ["cancel", "terminate"])
 @pytest.mark.parametrize("point", ["coordinator.before_commit", "coordinator.after_commit", "coordinator.after_send"])
-def test_closing_goes_on_page_by_page_although_its_coordinators_die(operation: str, point: str) -> None:
+def test_rule_13_closing_goes_on_page_by_page_although_its_coordinators_die(operation: str, point: str) -> None:
     scene = Scene(repeated(wait("nap", "2h")), list(range(9)))
     with scene.world.limits():
         while scene.deliver():
@@ -204,7 +206,7 @@ def test_closing_goes_on_page_by_page_although_its_coordinators_die(operation: s
     assert scene.faults == []
 
 
-def test_the_end_of_a_scatter_shows_before_its_pages_follow() -> None:
+def test_rule_13_the_end_of_a_scatter_shows_before_its_pages_follow() -> None:
     scene = Scene(repeated(wait("nap", "2h")), list(range(9)))
     with scene.world.limits():
         while scene.deliver():
@@ -219,7 +221,7 @@ def test_the_end_of_a_scatter_shows_before_its_pages_follow() -> None:
     assert scene.faults == []
 
 
-def test_a_gather_collects_its_pages_although_its_coordinators_die() -> None:
+def test_rule_13_a_gather_collects_its_pages_although_its_coordinators_die() -> None:
     scene = Scene(repeated(action("a")), list(range(9)))
     with scene.world.limits():
         for _ in range(12):
@@ -234,6 +236,40 @@ def test_a_gather_collects_its_pages_although_its_coordinators_die() -> None:
     assert [result["v"] for result in scene.world.output(scene.run_id, "all")["results"]] == ["a"] * 9
     assert (scene.status, scene.effects("after")) == ("completed", 1)
     assert scene.faults == []
+
+
+def results_for_a_scatter_that_has_failed() -> bool:
+    """Item 0 fails, and the run goes on; the results of the others come before their pages are closed."""
+    steps = [scatter(), switch("odd", "ITEM > 0"), action("bad", "boom", retryable=False), action("a"), action("b")]
+    inner = [edge("split", "odd"), edge("odd", "a", EdgeType.TRUE), edge("odd", "bad", EdgeType.FALSE), edge("a", "b")]
+    outer = [edge("bad", "all"), edge("b", "all"), edge("split", "rescue", ERROR), edge("rescue", "on")]
+    scene = Scene(flow(*steps, gather(), action("rescue"), wait("on", "2h"), *inner, *outer), list(range(9)))
+    with scene.world.limits():
+        while scene.deliver():
+            pass
+        scene.work()
+        scene.deliver(1)  # the failure, and then the others one by one
+        scene.settle()
+    return scene.status == "completed" and not item_effects(scene, "b") and not scene.faults
+
+
+def test_rule_13_what_comes_for_an_item_looks_at_its_scatter_first() -> None:
+    held(results_for_a_scatter_that_has_failed, patch.object(Place, "open", property(lambda self: True)))
+
+
+def closing_after_the_end() -> bool:
+    scene = Scene(repeated(wait("nap", "2h")), list(range(9)))
+    with scene.world.limits():
+        while scene.deliver():
+            pass
+        scene.control("terminate")
+        scene.settle()
+    state = scene.world.state(scene.run_id)
+    return state.tree is not None and not state.tree.closing
+
+
+def test_rule_13_a_run_that_has_ended_goes_on_closing_by_nudges() -> None:
+    held(closing_after_the_end, patch("ductor.engine.tick._work_left", lambda ctx: False))
 
 
 @pytest.mark.parametrize("seed", range(12))

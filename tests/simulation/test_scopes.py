@@ -263,7 +263,8 @@ def closing_after_the_end() -> bool:
         while scene.deliver():
             pass
         scene.control("terminate")
-        scene.settle()
+        while scene.deliver():
+            pass
     state = scene.world.state(scene.run_id)
     return state.tree is not None and not state.tree.closing
 

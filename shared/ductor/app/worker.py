@@ -430,7 +430,9 @@ class Worker:
         for claimed in held:
             with claimed.lock:
                 attempt = claimed.row.attempt
-                returned = msgspec.structs.replace(attempt, lease_until=now - 1, returned=attempt.returned + 1)
+                returned = msgspec.structs.replace(
+                    attempt, lease_until=now - 1, returned=attempt.returned + 1, usage=claimed.usage
+                )
                 self._attempts.replace(claimed.row, returned)
                 claimed.delivery = NOT_OURS
             claimed.stop.set()

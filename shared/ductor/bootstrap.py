@@ -76,6 +76,8 @@ DEFAULT_WORKERS: Final = 16
 LEASE_MS: Final = 10_000
 CACHED_RUNS: Final = 2_000
 STOP_SECONDS: Final = 10
+MAX_PURGED: Final = 5_000
+"""Rows whose time is over that one sweep removes."""
 BRIDGE_LOOK_MS: Final = 250
 """A worker that waits for a task learns of one after so long at the latest."""
 
@@ -292,7 +294,8 @@ class LocalApp:
                     clock=clock,
                     ids=ids,
                     also=(
-                        *housekeeping(table=table, intents=intents, clock=clock, ids=ids),
+                        *housekeeping(table=table, payloads=payloads, intents=intents, clock=clock, ids=ids),
+                        lambda: table.purge(clock.now_ms(), limit=MAX_PURGED),
                         self.operations.batches.sweep,
                         *self.scheduling.chores,
                     ),

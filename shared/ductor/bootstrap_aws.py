@@ -316,7 +316,7 @@ def sweeper(made: Parts | None = None) -> Handler:
         clock=of.clock,
         ids=of.ids,
         also=(
-            *housekeeping(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids),
+            *housekeeping(table=of.table, payloads=of.payloads, intents=of.intents, clock=of.clock, ids=of.ids),
             batches.sweep,
             *scheduling(of).chores,
         ),

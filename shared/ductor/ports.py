@@ -162,6 +162,10 @@ class Blobs(Protocol):
 
     def delete(self, key: str) -> None: ...
 
+    def keys(self, prefix: str, limit: int) -> tuple[str, ...]:
+        """Up to `limit` keys (1 to 1,000) that begin with `prefix`, in order."""
+        ...
+
 
 class QueueName(StrEnum):
     """The queues. `INTENTS` is FIFO per group; the others have no order."""

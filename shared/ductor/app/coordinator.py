@@ -14,7 +14,7 @@ import msgspec
 from ductor.app.cache import Cache
 from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
-from ductor.app.headers import HEAD, is_stalled, request_sk, run_pk
+from ductor.app.headers import HEAD, is_expiring, is_stalled, request_sk, run_pk
 from ductor.app.pages import StaleRunError, let_go
 from ductor.app.requests import read_outcome
 from ductor.app.stalls import Stalls
@@ -140,7 +140,7 @@ class Coordinator:
     def _from_table(self, run_id: str, intents: list[Intent]) -> bool:
         """Whether the intents were dealt with; False after a lost race."""
         item = self._table.get(run_pk(run_id), HEAD)
-        if item is None:
+        if item is None or is_expiring(item):
             raise MissingRunError(f"run {run_id} does not exist")
         if is_stalled(item):
             return self._stalls.take(item, intents)

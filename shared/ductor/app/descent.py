@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from ductor.app.dispatch import intent_message, send_all
-from ductor.app.headers import HEAD, header_item, is_stalled, read_header, run_pk
+from ductor.app.headers import HEAD, header_item, is_expiring, is_stalled, read_header, run_pk
 from ductor.app.payloads import PayloadStore
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
@@ -74,7 +74,8 @@ class Descent:
         send_all(self._intents, [intent_message(intent, self._ids)])
 
     def header(self, run_id: str) -> Item | None:
-        return self._table.get(run_pk(run_id), HEAD)
+        item = self._table.get(run_pk(run_id), HEAD)
+        return None if item is None or is_expiring(item) else item
 
     def newest(self, run_id: str) -> Item | None:
         """The header of the run or, after continue-as-new, of the last run that goes on for it."""

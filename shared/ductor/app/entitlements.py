@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from ductor.app.headers import sort_time
 from ductor.app.refusals import invalid
 from ductor.model.definition import MAX_STEPS, Definition
 from ductor.model.enums import StepType
@@ -25,6 +26,9 @@ NUMBERS: Final = (
     "retention_days",
 )
 MAX_RETENTION_DAYS: Final = 36_500
+RETENTION_SK: Final = "RETENTION"
+RETENTION_PK: Final = "RETENTION"
+"""Sort key of a row that only such tenants have, and its partition of index `i3`."""
 
 
 class Entitlements(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,8 +77,17 @@ class EntitlementStore:
             )
         if wanted.max_steps > MAX_STEPS:
             raise invalid("FIELD_INVALID", f"a definition has at most {MAX_STEPS} steps anyway", "max_steps")
-        self._table.write([Put(Item(pk=f"N#{tenant}", sk=SK, body=msgspec.json.encode(wanted)))])
+        ops = [Put(Item(pk=f"N#{tenant}", sk=SK, body=msgspec.json.encode(wanted)))]
+        if wanted.retention_days:
+            ops.append(Put(retention_item(tenant, 0, b"{}", 1)))
+        self._table.write(ops)
         return wanted
+
+
+def retention_item(tenant: str, at: int, body: bytes, version: int) -> Item:
+    """The row by which the sweeper finds a tenant whose runs are removed after a while; it looks at `at` (epoch ms)."""
+    i3 = (RETENTION_PK, f"{sort_time(at)}#{tenant}")
+    return Item(pk=f"N#{tenant}", sk=RETENTION_SK, version=version, body=body, i3=i3)
 
 
 def decoded(item: Item | None) -> Entitlements:

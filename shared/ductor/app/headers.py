@@ -19,6 +19,7 @@ STALL: Final = "STALL"
 HISTORY_PREFIX: Final = "T#"
 
 _STALLED: Final = "STALLED#"
+_EXPIRING: Final = "EXPIRING#"
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(RunState)
 
@@ -131,6 +132,23 @@ def mark_stalled(item: Item, since: int) -> Item:
 def is_stalled(item: Item) -> bool:
     """Whether a header row carries the stalled marker."""
     return item.i3 is not None and item.i3[0].startswith(_STALLED)
+
+
+def expiring_pk(number: int) -> str:
+    """Partition of index `i3`: runs that are being removed."""
+    return f"{_EXPIRING}{number}"
+
+
+def mark_expiring(item: Item, now: int) -> Item:
+    """The next version of a header row whose run counts as gone: in no list, nobody's, and closed to intents."""
+    run_id = item.pk.removeprefix("R#")
+    i3 = (expiring_pk(shard(run_id)), f"{sort_time(now)}#{run_id}")
+    return msgspec.structs.replace(item, version=item.version + 1, i1=None, i2=None, i3=i3)
+
+
+def is_expiring(item: Item) -> bool:
+    """Whether a header row is only there until everything else of its run is removed."""
+    return item.i3 is not None and item.i3[0].startswith(_EXPIRING)
 
 
 def tenant_of(item: Item) -> str:

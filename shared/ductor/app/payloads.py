@@ -12,7 +12,7 @@ import msgspec
 from ductor.app.headers import run_pk
 from ductor.model.attempt import Attempt
 from ductor.model.json import JSON, decode
-from ductor.model.payload import BlobRef, Inline, Payload, RowRef, Stored, stage
+from ductor.model.payload import BlobRef, Inline, Payload, RowRef, Stored, blob_prefix, stage
 from ductor.ports import Blobs, Item, Put, Table
 
 ATTEMPT_PREFIX: Final = "A#"
@@ -42,6 +42,13 @@ class PayloadStore:
             self._blobs.put(stored.ref.key, stored.data)
         else:
             self._table.write((Put(Item(pk=run_pk(run_id), sk=stored.ref.sk, body=stored.data)),))
+
+    def remove_some(self, run_id: str, limit: int) -> int:
+        """Remove up to `limit` large values of a run that is gone; how many there were."""
+        keys = self._blobs.keys(blob_prefix(run_id), limit)
+        for key in keys:
+            self._blobs.delete(key)
+        return len(keys)
 
     def load(self, run_id: str, payload: Payload) -> JSON:
         """The value. Raises PayloadMissingError when a reference leads nowhere."""

@@ -13,6 +13,7 @@ from ductor.app.cursors import binding, page_size, seal, unseal
 from ductor.app.headers import (
     HEAD,
     SHARDS,
+    is_expiring,
     read_what_is_readable,
     run_pk,
     sort_time,
@@ -150,7 +151,7 @@ def _headers(table: Table, chunk: list[tuple[str, str]]) -> dict[str, tuple[Item
     rows = table.batch_get([(run_pk(run_id), HEAD) for _, run_id in chunk])
     found: dict[str, tuple[Item, RunState]] = {}
     for item in rows.values():
-        state = read_what_is_readable(item)
+        state = None if is_expiring(item) else read_what_is_readable(item)
         if state is not None:
             found[state.run_id] = item, state
     return found

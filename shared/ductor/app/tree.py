@@ -61,6 +61,8 @@ class RunTrees:
         if own is None:
             raise run_not_found()
         root = own.origin.root_run_id or run_id
+        if self._state(caller, root) is None:
+            root = run_id  # of the tree only what hangs on this run can still be found
         found: list[TreeRun] = []
         waiting: deque[tuple[str, Link]] = deque([("", Link(root))])
         while waiting and len(found) < MAX_RUNS:

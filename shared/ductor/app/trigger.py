@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,7 +18,8 @@ from ductor.app.admission import (
 from ductor.app.checkpoints import CheckpointWait, Pause, Reached, pause, response_checkpoint
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.gate import Entry, Gate
-from ductor.app.headers import HEAD, header_item, is_stalled, read_what_is_readable, run_pk
+from ductor.app.headers import HEAD, header_item, is_expiring, is_stalled, read_what_is_readable, run_pk
+from ductor.app.idempotency import IDEM, Admitted, idempotency_pk, key_digest
 from ductor.app.input_schema import check_input
 from ductor.app.library import Library, Standing
 from ductor.app.payloads import PayloadStore
@@ -37,7 +37,6 @@ from ductor.ports import Clock, Conflict, Expect, Ids, Item, Op, Put, Queue, Tab
 START_WAKE_MS: Final = 60_000
 """How long after admission somebody looks whether the run was ever started."""
 
-IDEM: Final = "IDEM"
 _OPEN: Final = Entry({}, None)
 _MAX_RACES: Final = 50
 """Lost races in a row: each winner is a trigger that was admitted, or a change of the environment."""
@@ -66,13 +65,6 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     event: JSON = None
     scheduled_at: int = 0
     by: str = ""
-
-
-class _Admitted(msgspec.Struct, frozen=True):
-    """Body of an idempotency row."""
-
-    run_id: str
-    request_hash: str
 
 
 class Triggers:
@@ -147,7 +139,7 @@ class Triggers:
 
     def _repeat_of(self, row: Standing, request: TriggerRequest, digest: str) -> Triggered | None:
         key = request.idempotency_key
-        known = self._table.get(_idempotency_pk(row, key), IDEM) if key is not None else None
+        known = self._table.get(_key_pk(row, key), IDEM) if key is not None else None
         return self._repeat(known, digest) if known is not None else None
 
     def _admit(
@@ -161,8 +153,8 @@ class Triggers:
             state = self._first_state(caller, row, definition, request, run_id, variables)
             also: list[Op] = []
             if request.idempotency_key is not None:
-                body = msgspec.json.encode(_Admitted(run_id, digest))
-                pk = _idempotency_pk(row, request.idempotency_key)
+                body = msgspec.json.encode(Admitted(run_id, digest))
+                pk = _key_pk(row, request.idempotency_key)
                 also.append(Put(Item(pk=pk, sk=IDEM, body=body), Expect.ABSENT))
             guarded = 1 + len(also)
             also += [entry.guard] if entry.guard is not None else []
@@ -214,6 +206,7 @@ class Triggers:
             variables=self._payloads.keep(run_id, variables),
             external_deployment_id=request.external_deployment_id,
             created_by=caller.key_id,
+            idempotency="" if request.idempotency_key is None else key_digest(request.idempotency_key),
             depth=request.depth,
         )
         return RunState(origin=origin, updated_at=now, wake_at=now + START_WAKE_MS)
@@ -260,12 +253,12 @@ class Triggers:
         raise aborted("TRIGGER_BUSY", "who runs changes all the time; try again")
 
     def _repeat(self, known: Item, digest: str) -> Triggered:
-        admitted = msgspec.json.decode(known.body, type=_Admitted)
+        admitted = msgspec.json.decode(known.body, type=Admitted)
         if admitted.request_hash != digest:
             raise _reused(admitted.run_id)
         item = self._table.get(run_pk(admitted.run_id), HEAD)
-        if item is None:
-            raise RuntimeError(f"run {admitted.run_id} has an idempotency row and no header")
+        if item is None or is_expiring(item):
+            raise aborted("TRIGGER_BUSY", f"run {admitted.run_id} of this key is being removed; try again")
         return self._known(admitted.run_id, item)
 
     def _known(self, run_id: str, item: Item) -> Triggered:
@@ -293,10 +286,8 @@ class Triggers:
         send_all(self._intents, [intent_message(intent, self._ids)])
 
 
-def _idempotency_pk(row: Standing, key: str) -> str:
-    """Partition of the idempotency row. The key is hashed: it may hold anything, also what no table key may."""
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"I#{row.tenant}#{row.id}#{digest}"
+def _key_pk(row: Standing, key: str) -> str:
+    return idempotency_pk(row.tenant, row.id, key_digest(key))
 
 
 def _check_published(row: Standing) -> None:

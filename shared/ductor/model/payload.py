@@ -58,6 +58,11 @@ class Stored(msgspec.Struct, frozen=True):
     data: bytes
 
 
+def blob_prefix(run_id: str) -> str:
+    """What the keys of all blobs of a run begin with, and no other's."""
+    return f"{run_id}/"
+
+
 def stage(run_id: str, value: JSON, inline_bytes: int = INLINE_BYTES) -> tuple[Payload, Stored | None]:
     """How `value` is kept: inline when its encoding is at most `inline_bytes`, else by content-addressed reference.
 
@@ -71,5 +76,5 @@ def stage(run_id: str, value: JSON, inline_bytes: int = INLINE_BYTES) -> tuple[P
     if len(data) <= ROW_BYTES:
         ref = RowRef(f"P#{digest}", len(data))
     else:
-        ref = BlobRef(f"{run_id}/{digest}", len(data))
+        ref = BlobRef(blob_prefix(run_id) + digest, len(data))
     return ref, Stored(ref, data)

@@ -16,6 +16,7 @@ from ductor.model.lineage import Linked, Successor, read_child_key
 from ductor.model.payload import NULL, Payload
 from ductor.model.slots import SlotState
 from ductor.model.transition import Kept, Transition
+from ductor.model.usage import Used
 
 SCHEMA: Final = 1
 """Layout number of the header; an engine reads its own and the one before."""
@@ -228,6 +229,8 @@ class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
 class LastTick(msgspec.Struct, omit_defaults=True):
     """What the last commit did, kept so that a crash right after it loses neither commands nor history.
 
+    `used` is the sum of all commits up to it.
+
     `commands[i]` has the id `run_id:version:i`. `transitions` have the numbers from `seq` + 1 on.
     """
 
@@ -236,13 +239,15 @@ class LastTick(msgspec.Struct, omit_defaults=True):
     applied: tuple[str, ...] = ()
     transitions: tuple[Transition, ...] = ()
     commands: tuple[Command, ...] = ()
+    used: Used = msgspec.field(default_factory=Used)
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a run was started with; never changes. `labels` are (key, id) pairs, `input` is TRIGGER.payload.
 
     A child run belongs to one attempt of its parent's node; `detached`: nobody waits for its end. `seed_context` is
-    the run context of a successor. `depth` is the causation depth: see `model.causation`.
+    the run context of a successor. `idempotency` is a digest of the key that it was asked for with. `depth` is the
+    causation depth: see `model.causation`.
     """
 
     run_id: str
@@ -268,6 +273,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     scheduled_at: int = 0
     external_deployment_id: str = ""
     created_by: str = ""
+    idempotency: str = ""
     parent_attempt: int = 0
     parent_generation: int = 0
     detached: bool = False

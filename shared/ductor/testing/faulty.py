@@ -129,7 +129,13 @@ class FaultyBlobs(Faulty):
         return self._inner.get(key)
 
     def delete(self, key: str) -> None:
+        self._before("delete")
         self._inner.delete(key)
+        self._after("delete")
+
+    def keys(self, prefix: str, limit: int) -> tuple[str, ...]:
+        self._before("keys")
+        return self._inner.keys(prefix, limit)
 
 
 class FaultyQueue(Faulty):

@@ -37,6 +37,11 @@ class S3Blobs:
                     return None
                 raise
 
+    def keys(self, prefix: str, limit: int) -> tuple[str, ...]:
+        with faults.translated():
+            answer = self._clients("s3").list_objects_v2(Bucket=self._bucket, Prefix=PREFIX + prefix, MaxKeys=limit)
+        return tuple(str(one["Key"]).removeprefix(PREFIX) for one in answer.get("Contents", ()))
+
     def delete(self, key: str) -> None:
         with faults.translated():
             self._clients("s3").delete_object(Bucket=self._bucket, Key=PREFIX + key)

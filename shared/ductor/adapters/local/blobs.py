@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ductor.adapters import rules
 from ductor.adapters.local.database import Database
 
 
@@ -19,6 +20,16 @@ class SqliteBlobs:
         with self._database.reading() as connection:
             row = connection.execute("SELECT data FROM blobs WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
+
+    def keys(self, prefix: str, limit: int) -> tuple[str, ...]:
+        rules.check_limit(limit)
+        low, _, end = rules.sort_bounds(prefix, None, None)
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT key FROM blobs WHERE key >= ?1 AND (?2 IS NULL OR key < ?2) ORDER BY key LIMIT ?3",
+                (low, end, limit),
+            ).fetchall()
+        return tuple(row[0] for row in rows)
 
     def delete(self, key: str) -> None:
         with self._database.transaction() as connection:

@@ -66,6 +66,9 @@ class MemoryBlobs:
     def delete(self, key: str) -> None:
         self._data.pop(key, None)
 
+    def keys(self, prefix: str, limit: int) -> tuple[str, ...]:
+        return tuple(sorted(key for key in self._data if key.startswith(prefix))[:limit])
+
 
 class MemoryTimers:
     """`ports.Timers` in a sorted list, and its reading end. A timer stays armed until `fired`."""

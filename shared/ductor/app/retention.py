@@ -1,0 +1,223 @@
+"""Removes runs whose tenant keeps them no longer, with everything that is theirs. A family of runs goes leaves first.
+
+A run is first taken out of every list and closed to intents, by one conditional write; from then on it counts as gone,
+and its rows and values follow in an order in which a crash loses nothing: the header goes last, and finds the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from ductor.app.descent import LINK_PREFIX, Link
+from ductor.app.entitlements import RETENTION_PK, EntitlementStore, retention_item
+from ductor.app.headers import (
+    HEAD,
+    HISTORY_PREFIX,
+    SHARDS,
+    expiring_pk,
+    is_expiring,
+    is_stalled,
+    mark_expiring,
+    read_header,
+    run_pk,
+    sort_time,
+    status_pk,
+)
+from ductor.app.history import read_history
+from ductor.app.idempotency import IDEM, admitted_run, idempotency_pk
+from ductor.app.payloads import PayloadStore
+from ductor.app.run_index import index_keys
+from ductor.engine.evolve import owes
+from ductor.model.enums import RunStatus
+from ductor.model.run import RunState
+from ductor.ports import MAX_OPS_PER_WRITE, Clock, Delete, Index, Item, Put, Table
+
+DAY_MS: Final = 86_400_000
+AGAIN_MS: Final = 3_600_000
+"""How long after it has looked at all runs of a tenant the next look begins."""
+
+MAX_OPS_PER_SWEEP: Final = 5_000
+"""Rows looked at or removed by one sweep. What is left is gone on with by the next."""
+
+PAGE: Final = 100
+_ENDS: Final = tuple((status, number) for status in RunStatus if status.terminal for number in range(SHARDS))
+
+
+class Walk(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Body of `N#<tenant>`/`RETENTION`: where a look at a tenant's ended runs has got to."""
+
+    place: int = 0
+    cursor: str | None = None
+
+
+class _Budget:
+    """What is left of one sweep."""
+
+    def __init__(self, ops: int) -> None:
+        self.left = ops
+
+    def spend(self, ops: int) -> None:
+        self.left -= ops
+
+
+class Retention:
+    """A chore of the sweeper. It may run anywhere, also twice at once."""
+
+    def __init__(self, *, table: Table, payloads: PayloadStore, clock: Clock) -> None:
+        self._table = table
+        self._payloads = payloads
+        self._plans = EntitlementStore(table)
+        self._clock = clock
+
+    def sweep(self) -> int:
+        """Go on with what is being removed, then look for more; how many runs have gone."""
+        budget = _Budget(MAX_OPS_PER_SWEEP)
+        gone = sum(self._remove(item, budget) for item in self._expiring(budget))
+        page = self._table.query(RETENTION_PK, high=sort_time(self._clock.now_ms()), index=Index.I3, limit=PAGE)
+        for found in page.items:
+            if budget.left <= 0:
+                break
+            item = self._table.get(found.pk, found.sk)
+            if item is not None:
+                gone += self._walk(item, budget)
+        return gone
+
+    def _expiring(self, budget: _Budget) -> Iterator[Item]:
+        for number in range(SHARDS):
+            page = self._table.query(expiring_pk(number), index=Index.I3, limit=PAGE)
+            for found in page.items:
+                item = self._table.get(found.pk, HEAD) if budget.left > 0 else None
+                if item is not None and is_expiring(item):
+                    yield item
+
+    def _walk(self, item: Item, budget: _Budget) -> int:
+        """Through a tenant's ended runs, page by page, oldest first."""
+        tenant = item.pk.removeprefix("N#")
+        days = self._plans.get(tenant).retention_days
+        if not days:
+            self._table.write((Delete(item.pk, item.sk, item.version),))
+            return 0
+        until = self._clock.now_ms() - days * DAY_MS
+        walk, gone = msgspec.json.decode(item.body, type=Walk), 0
+        while budget.left > 0 and walk.place < len(_ENDS):
+            budget.spend(1)
+            status, number = _ENDS[walk.place]
+            page = self._table.query(
+                status_pk(tenant, status, number),
+                high=sort_time(until),
+                index=Index.I1,
+                limit=PAGE,
+                cursor=walk.cursor,
+            )
+            gone += sum(self._expire(found.pk, until, budget) for found in page.items)
+            if budget.left <= 0:
+                break  # whoever of this page was not reached is looked at again
+            walk = Walk(walk.place, page.cursor) if page.cursor else Walk(walk.place + 1)
+        done = walk.place >= len(_ENDS)
+        at = self._clock.now_ms() + AGAIN_MS if done else 0
+        body = msgspec.json.encode(Walk() if done else walk)
+        self._table.write((Put(retention_item(tenant, at, body, item.version + 1), item.version),))
+        return gone
+
+    def _expire(self, pk: str, until: int, budget: _Budget) -> int:
+        """Begin with one run, if nobody needs it any more."""
+        budget.spend(1)
+        item = self._table.get(pk, HEAD) if budget.left > 0 else None
+        if item is None or not self._may_go(item, until, budget):
+            return 0
+        fenced = mark_expiring(item, self._clock.now_ms())
+        if self._table.write((Put(fenced, item.version),)) is not None:
+            return 0  # somebody has done something with it, so it is judged anew
+        return self._remove(fenced, budget)
+
+    def _may_go(self, item: Item, until: int, budget: _Budget) -> bool:
+        if is_stalled(item) or is_expiring(item):
+            return False
+        try:
+            state = read_header(item)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            return False
+        if not state.status.terminal or state.finished_at > until or owes(state):
+            return False
+        return not self._is_awaited(state) and not self._leads(state, budget)
+
+    def _is_awaited(self, state: RunState) -> bool:
+        """Whether the run that asked for this one still lives: it looks here how things are."""
+        asker = state.origin.parent_run_id
+        item = self._table.get(run_pk(asker), HEAD) if asker else None
+        if item is None or is_expiring(item):
+            return False
+        try:
+            return not read_header(item).status.terminal
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            return True
+
+    def _leads(self, state: RunState, budget: _Budget) -> bool:
+        """Whether runs that this one asked for are still there; those that go on in its place do not count."""
+        for page in self._pages(run_pk(state.run_id), LINK_PREFIX):
+            links = [msgspec.json.decode(item.body, type=Link) for item in page]
+            asked = [(run_pk(link.run_id), HEAD) for link in links if not link.successor]
+            budget.spend(len(asked))
+            if self._table.batch_get(asked):
+                return True
+        return False
+
+    def _pages(self, pk: str, prefix: str) -> Iterator[tuple[Item, ...]]:
+        cursor: str | None = None
+        while True:
+            page = self._table.query(pk, prefix=prefix, cursor=cursor, limit=PAGE)
+            yield page.items
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def _remove(self, item: Item, budget: _Budget) -> int:
+        """Everything of a run that is closed: 1 when it has gone, 0 when the rest is left to the next sweep."""
+        state = read_header(item)
+        self._forget_key(state)
+        self._unlist(state, budget)
+        if not self._remove_blobs(state.run_id, budget) or not self._remove_rows(item.pk, budget):
+            return 0
+        self._table.write((Delete(item.pk, HEAD, item.version),))
+        return 1
+
+    def _forget_key(self, state: RunState) -> None:
+        """The idempotency key is free again: it is kept for a day after the end, and at least that has passed."""
+        if not state.origin.idempotency:
+            return
+        pk = idempotency_pk(state.origin.tenant, state.origin.definition_id, state.origin.idempotency)
+        row = self._table.get(pk, IDEM)
+        if row is not None and admitted_run(row) == state.run_id:
+            self._table.write((Delete(pk, IDEM, row.version),))
+
+    def _unlist(self, state: RunState, budget: _Budget) -> None:
+        """The rows that find the run. Its history names them, so it goes later."""
+        history = (entry.transition for entry in read_history(self._table, state))
+        keys = sorted(index_keys(state, history))
+        budget.spend(len(keys))
+        for first in range(0, len(keys), MAX_OPS_PER_WRITE):
+            self._table.write([Delete(pk, sk) for pk, sk in keys[first : first + MAX_OPS_PER_WRITE]])
+
+    def _remove_blobs(self, run_id: str, budget: _Budget) -> bool:
+        """Large values. Each belongs to one run, whose id its key begins with; whoever takes one over has a copy."""
+        while budget.left > 0:
+            removed = self._payloads.remove_some(run_id, PAGE)
+            budget.spend(removed)
+            if removed < PAGE:
+                return True
+        return False
+
+    def _remove_rows(self, pk: str, budget: _Budget) -> bool:
+        """All rows of the run's partition but its header; the history after all else."""
+        for prefix in ("", HISTORY_PREFIX):
+            for page in self._pages(pk, prefix):
+                if budget.left <= 0:
+                    return False
+                doomed = [row for row in page if row.sk != HEAD and (prefix or not row.sk.startswith(HISTORY_PREFIX))]
+                budget.spend(len(doomed))
+                if doomed:
+                    self._table.write([Delete(row.pk, row.sk) for row in doomed])
+        return True

@@ -257,22 +257,6 @@ def test_rule_13_what_comes_for_an_item_looks_at_its_scatter_first() -> None:
     held(results_for_a_scatter_that_has_failed, patch.object(Place, "open", property(lambda self: True)))
 
 
-def closing_after_the_end() -> bool:
-    scene = Scene(repeated(wait("nap", "2h")), list(range(9)))
-    with scene.world.limits():
-        while scene.deliver():
-            pass
-        scene.control("terminate")
-        while scene.deliver():
-            pass
-    state = scene.world.state(scene.run_id)
-    return state.tree is not None and not state.tree.closing
-
-
-def test_rule_13_a_run_that_has_ended_goes_on_closing_by_nudges() -> None:
-    held(closing_after_the_end, patch("ductor.engine.tick._work_left", lambda ctx: False))
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_a_nest_struck_by_everything_keeps_every_promise(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "NESTS", 1.0)

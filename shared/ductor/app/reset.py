@@ -15,7 +15,7 @@ from ductor.app.access import Caller, Scope, require
 from ductor.app.admission import check_size
 from ductor.app.control import check_texts, look_up, operation_hash
 from ductor.app.dispatch import intent_message, send_all
-from ductor.app.headers import HEAD, header_item, read_header, run_pk, tenant_of
+from ductor.app.headers import HEAD, header_item, is_expiring, read_header, run_pk, tenant_of
 from ductor.app.history import read_history
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
@@ -132,7 +132,10 @@ class Resets:
                 state = self._first(caller, fork_id, drawn, request, digest)
                 if self._publish(caller, state, header, request.request_id, digest):
                     return fork_id
-            header = self._table.get(header.pk, HEAD) or header
+            moved = self._table.get(header.pk, HEAD)
+            if moved is None or is_expiring(moved):
+                raise run_not_found()
+            header = moved
         raise UnavailableError(f"run {run_id} moves on faster than it is read")
 
     def _publish(self, caller: Caller, state: RunState, source: Item, request_id: str, digest: str) -> bool:
@@ -269,7 +272,8 @@ def _check_overrides(graph: Graph, overrides: Mapping[str, JSON]) -> None:
         if node is None:
             raise invalid("STEP_UNKNOWN", f"the run has no step {ref[:64]}", field)
         if not forking.overridable(node):
-            raise precondition("STEP_TYPE_WRONG", "only action steps outside of a scatter have an input to give", field)
+            message = "only action, AI and bridge steps outside of a scatter have an input to give"
+            raise precondition("STEP_TYPE_WRONG", message, field)
         if not isinstance(value, dict):
             raise invalid("FIELD_INVALID", "the args of an action are an object", field)
         check_size(value, field)

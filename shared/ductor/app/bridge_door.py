@@ -13,6 +13,7 @@ from ductor.engine.graph import Graph
 from ductor.engine.scopes import find
 from ductor.engine.task import task_of
 from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask
+from ductor.model.enums import RunStatus
 from ductor.model.errors import StepError
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.lineage import step_of
@@ -50,13 +51,14 @@ class BridgeDoor:
         if task is None:
             return ()
         now, within = self._clock.now_ms(), _plan(graph, node).start_within_ms
+        resting = state.status is RunStatus.PAUSED  # deadlines that pass meanwhile count from the resume on
         row = self._attempts.read(state.run_id, node, attempt)
         if row is None:
-            if not within or task.scheduled_at + within > now:
+            if not within or resting or task.scheduled_at + within > now:
                 self._queue.put(task, task.scheduled_at)
                 return ()
             row = self._not_taken(task, within, now)
-        row = self._end(row, task.timeout_ms, now)
+        row = self._end(row, 0 if resting else task.timeout_ms, now)
         if row.attempt.status.ended:
             return (_marked(finished_intent(row.attempt, now), mark),)
         if row.attempt.lease_until < now:

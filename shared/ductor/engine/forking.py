@@ -124,7 +124,7 @@ def preservable(node: GraphNode) -> bool:
     return node.region == ROOT and node.gather == ROOT and node.scatter == ROOT and not node.needs
 
 
-_WITH_INPUT: Final = frozenset({StepType.ACTION, StepType.AI_ACTION, StepType.AI_AGENT})
+_WITH_INPUT: Final = frozenset({StepType.ACTION, StepType.BRIDGE, StepType.AI_ACTION, StepType.AI_AGENT})
 
 
 def overridable(node: GraphNode) -> bool:

@@ -177,3 +177,41 @@ def _write_header_body(stack: Stack, run_id: str, body: bytes) -> None:
         UpdateExpression="SET body = :body",
         ExpressionAttributeValues={":body": {"B": body}},
     )
+
+
+def test_an_event_of_the_bus_starts_a_run_and_the_run_tells_of_its_end(stack: Stack) -> None:
+    tenant = stack.keys["DUCTOR_TENANT_ID"]
+    stack.publish({**chain(1, "paid"), "triggers": [{"patterns": ["order.*"], "input": "${{ EVENT.payload }}"}]})
+    condition = 'EVENT.payload.family_slug == "paid"'
+    stack.publish({**chain(1, "after"), "triggers": [{"patterns": ["ductor.run.completed"], "condition": condition}]})
+    entry = {
+        "EventBusName": stack.outputs["BusName"],
+        "Source": "acme.orders",
+        "DetailType": "order.paid",
+        "Resources": [f"ductor/tenant/{tenant}"],
+        "Detail": msgspec.json.encode({"event_id": "evt-1", "payload": {"amount": 5}}).decode(),
+    }
+    for _ in range(2):
+        answer = stack.aws.client("events").put_events(Entries=[entry])
+        assert answer["FailedEntryCount"] == 0
+
+    def ended(family: str) -> list[str]:
+        runs = stack.get(f"/api/workflows/runs?workflow_type={family}")["data"]
+        return [run["status"] for run in runs]
+
+    wait_until(lambda: ended("paid") == ["completed"], 60, lambda: _logs(stack, "EventFunction")[-2000:])
+    wait_until(lambda: ended("after") == ["completed"], 60, lambda: _logs(stack, "EventFunction")[-2000:])
+
+
+def test_an_event_of_the_bus_that_no_tenant_takes_lies_in_the_dead_letters(stack: Stack) -> None:
+    entry = {"EventBusName": stack.outputs["BusName"], "Source": "nobody", "DetailType": "x", "Detail": "{}"}
+    stack.aws.client("events").put_events(Entries=[entry])
+    queue, sqs = stack.outputs["EventsDeadLettersUrl"], stack.aws.client("sqs")
+    found: list[dict[str, Any]] = []
+
+    def dead() -> bool:
+        found.extend(sqs.receive_message(QueueUrl=queue).get("Messages", ()))
+        return bool(found)
+
+    wait_until(dead, 60, lambda: _logs(stack, "EventFunction")[-2000:])
+    assert msgspec.json.decode(found[0]["Body"])["reason"].startswith("TENANT_UNCLEAR")

@@ -127,6 +127,16 @@ def test_a_cancelled_run_gets_no_further_turn() -> None:
     assert (scene.status, scene.world.ledger.tool_calls) == ("cancelled", [])
 
 
+def test_a_reset_of_the_step_begins_another_conversation_with_other_keys() -> None:
+    scene = Scene(flow(agent("turns=2")))
+    work_and_die(scene, 2, after=True)
+    scene.world.control_node(scene.run_id, "a", "reset", "n1")
+    scene.settle()
+    assert (scene.status, scene.faults) == ("completed", [])
+    before, *after = [key.removeprefix(f"{scene.run_id}/a") for _, _, key in scene.world.ledger.tool_calls]
+    assert (before, after) == ("/c1/t0.0", ["/reset-1/c2/t0.0", "/reset-1/c2/t1.0"])
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_crash_before_the_repair_does_not_pay_for_the_first_answer_again(place: int) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}

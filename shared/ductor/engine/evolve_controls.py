@@ -57,6 +57,7 @@ def _node_reset(graph: Graph, state: RunState, t: tr.NodeReset, at: int) -> None
     node = entry_of(place)
     move(state, place, node, NodeStatus.PENDING, at)
     node.first_attempt = node.attempt + 1
+    node.resets += 1
     node.deadline = node.check_at = node.check_every = 0
     node.input = NULL
     node.connection = ""

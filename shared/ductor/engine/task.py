@@ -12,7 +12,8 @@ from ductor.model.run import RunState
 def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTask | None:
     """The task of this attempt, or None when the node has moved on and nobody waits for it any more.
 
-    Where the step is no `action`, what a worker runs goes by the name of the step's type.
+    The idempotency key is that of all attempts, until an operator has the node begin anew. Where the step is no
+    `action`, what a worker runs goes by the name of the step's type.
     """
     place = find(graph, state, node)
     entry = place.entry if place else None
@@ -21,6 +22,7 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
     step = place.node.step
     tuned = state.tuned.get(node)
     acts = step.type is StepType.ACTION
+    anew = f"/reset-{entry.resets}" if entry.resets else ""
     return AttemptTask(
         run_id=state.run_id,
         tenant=state.origin.tenant,
@@ -31,7 +33,7 @@ def task_of(graph: Graph, state: RunState, node: str, attempt: int) -> AttemptTa
         input=entry.input,
         timeout_ms=step.timeout_ms if tuned is None or tuned.timeout_ms is None else tuned.timeout_ms,
         heartbeat_timeout_ms=step.heartbeat_timeout_ms,
-        idempotency_key=f"{state.run_id}/{node}",
+        idempotency_key=f"{state.run_id}/{node}{anew}",
         connection_ref=entry.connection or step.connection_ref,
         connection_ref_mode=step.connection_ref_mode,
         definition_id=state.origin.definition_id,

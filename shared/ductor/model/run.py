@@ -84,6 +84,7 @@ class NodeState(
         "backoff_left": "bl",
         "held_at": "ha",
         "worker": "w",
+        "resets": "r",
     },
 ):
     """A node that has been touched; an untouched one is `pending` and has no entry.
@@ -95,7 +96,7 @@ class NodeState(
     what a templated connection_ref was rendered to. `scatter` stands at a scatter that has begun, `cursor` is the page
     that a gather collects next. `held`: an operator has paused the node, at `held_at`; what was left of its backoff
     when it came to rest is `backoff_left` (ms), None when it had not begun. `worker` outside has the present attempt;
-    empty: nobody yet.
+    empty: nobody yet. `resets` counts how often an operator had it begin anew.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -122,6 +123,7 @@ class NodeState(
     backoff_left: int | None = None
     held_at: int = 0
     worker: str = ""
+    resets: int = 0
 
 
 class JoinState(msgspec.Struct, array_like=True, gc=False):

@@ -38,6 +38,7 @@ MAX_WAIT_S: Final = 20
 MAX_LEASE_S: Final = 43_200
 DEFAULT_LEASE_S: Final = 300
 MAX_WORKER: Final = 128
+MAX_ENVIRONMENT: Final = 100
 MAX_ANSWER_BYTES: Final = 4_000_000
 """Inputs of one answer; a Lambda's answer has at most 6 MB. The first task is always given."""
 
@@ -234,16 +235,17 @@ def _check(caller: Caller, request: PollRequest) -> str:
             message = "each task type once; it starts with a letter, then at most 127 letters, digits, '.', '_' and '-'"
             raise invalid("FIELD_INVALID", message, f"task_types[{place}]")
         require_queue(caller, task_type, f"task_types[{place}]")
+    environment = request.environment or caller.default_environment
     for name, value, low, high in (
         ("max", request.max, 1, MAX_TASKS),
         ("wait_seconds", request.wait_seconds, 0, MAX_WAIT_S),
         ("lease_seconds", request.lease_seconds, 1, MAX_LEASE_S),
         ("worker", len(request.worker), 0, MAX_WORKER),
+        ("environment", len(environment), 1, MAX_ENVIRONMENT),
     ):
         if not low <= value <= high:
-            unit = " characters" if name == "worker" else ""
+            unit = " characters" if name in ("worker", "environment") else ""
             raise invalid("FIELD_INVALID", f"from {low} to {high}{unit}", name)
-    environment = request.environment or caller.default_environment
     require_authority(caller, environment)
     return environment
 

@@ -40,7 +40,7 @@ def test_two_workers_that_see_the_same_row_get_one_delivery() -> None:
         second.extend(desk.poll())
         return claim(*args)
 
-    polls._claim = meanwhile  # type: ignore[method-assign]
+    polls._claim = meanwhile  # type: ignore[method-assign,assignment]
     assert (desk.poll(), len(second)) == ((), 1)
 
 

@@ -1,4 +1,4 @@
-"""The clocks of a bridge step: how long it waits for a worker, how long a worker may take, and what an operator sees."""
+"""The clocks of a bridge step: how long it waits for a worker, how long that may take, and what an operator sees."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ductor.app.presenting import waiting_on
 from ductor.model.definition import Retry
 from ductor.model.enums import EdgeType
 from ductor.model.errors import RefusedError
+from ductor.ports import Delete
 from ductor.testing.chaos import Crash
 
 
@@ -126,8 +127,6 @@ def test_a_run_that_was_never_told_of_the_worker_finds_out_in_time_all_the_same(
 def test_a_lost_queue_row_is_put_back_by_the_run() -> None:
     desk = Desk()
     for name in list(desk.world.table.query("BQ#t#default#render", low="", high="~").items):
-        from ductor.ports import Delete
-
         desk.world.table.write([Delete(name.pk, name.sk)])
     assert desk.poll() == ()
     desk.clock.advance(60_000)

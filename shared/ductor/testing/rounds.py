@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from ductor.model.enums import RunStatus
-from ductor.testing.actors import WorkerActor
+from ductor.testing.actors import Running, WorkerActor
 from ductor.testing.bridges import next_visible_at
 from ductor.testing.world import World
 
@@ -52,6 +52,7 @@ class Rounds:
             left = worker.next_ready_in
             if left is not None:
                 moments.append(world.clock.now + min(left, LOOK_MS))
+            moments += [at for at in map(_ends_at, worker.running) if at > world.clock.now]
         hidden = next_visible_at(world.table, world.clock.now, self._rests)
         if hidden is not None:
             moments.append(hidden)
@@ -62,6 +63,13 @@ class Rounds:
 
     def _rests(self, run_id: str) -> bool:
         return self._world.state(run_id).status is RunStatus.PAUSED
+
+
+def _ends_at(one: Running) -> int:
+    """When a running action has used up its time, or has been silent for too long; 0 for never."""
+    claimed, silence = one.claimed, one.claimed.task.heartbeat_timeout_ms
+    ends = [claimed.deadline, claimed.beat_at + silence if silence else 0]
+    return min((at for at in ends if at), default=0)
 
 
 def _work(worker: WorkerActor) -> int:

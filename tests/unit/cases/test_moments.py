@@ -1,0 +1,142 @@
+"""What happens in a case: decisions, events, signals, controls, further runs, and a clock that is skipped."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.cases.bench import FLOW, SHORT, failed, one
+
+CALL = "given: {steps: {call: {output: {}}}}\n"
+
+
+def test_a_month_passes_in_no_time() -> None:
+    result = one(
+        CALL
+        + """
+when:
+- approve: ask
+- advance: 29d
+- expect: {status: waiting, nodes: {rest: waiting}}
+- advance: 1d
+- expect: {nodes: {rest: completed, told: waiting}}
+- publish: {event: told, key: k, matched: 1}
+then: {path: [call, ask, rest, told, end]}
+"""
+    )
+
+    assert result.findings == ()
+    assert result.took_ms < 5_000
+
+
+def test_the_clock_stands_at_the_given_moment() -> None:
+    flow = SHORT.replace("family_slug: short", "family_slug: short\noutput: {at: '${{ RUN.started_at }}'}")
+    given = "given: {now: '2027-05-01T10:00:00+02:00', steps: {call: {}}}\n"
+
+    assert one(given + "then: {output: {at: '2027-05-01T08:00:00.000Z'}}", flow).findings == ()
+
+
+def test_until_names_a_moment_and_not_one_that_is_over() -> None:
+    case = CALL + "when: [{approve: ask}, {until: '2026-02-01T00:00:00Z'}, {expect: {nodes: {told: waiting}}}]\n"
+
+    assert one(case + "then: {status: waiting}").findings == ()
+    assert failed(case.replace("2026-02", "2025-02"))["when[1].until"][0] == "a moment that is still to come"
+
+
+def test_who_is_not_in_the_audience_is_refused() -> None:
+    refused = CALL + "when:\n- reach: ask\n- approve: {step: ask, by: {roles: [clerk], user: bob}}\n"
+
+    assert one(refused + "  refused: AUDIENCE_MISMATCH\nthen: {status: waiting}").findings == ()
+    assert failed(refused)["when[1].approve"][1].startswith("refused with AUDIENCE_MISMATCH: ")
+
+
+def test_a_refusal_that_does_not_come_is_a_failure() -> None:
+    case = CALL + "when:\n- reach: ask\n- approve: ask\n  refused: AUDIENCE_MISMATCH\nthen: {status: waiting}"
+
+    assert failed(case) == {"when[1].refused": ("refused with AUDIENCE_MISMATCH", "accepted")}
+
+
+def test_a_step_that_will_never_wait_cannot_be_decided() -> None:
+    found = failed(CALL + "when: [{reject: ask}, {resolve: rest}]\nthen: {status: completed}")
+
+    refusal = "refused with NOT_WAITING: the run has ended as completed without ever asking rest"
+    assert found == {"when[1].resolve": ("accepted", refusal)}
+
+
+def test_a_step_that_does_not_come_to_wait_is_told_with_what_the_run_waits_for() -> None:
+    found = failed(CALL + "when: [{approve: ask}, {resolve: end}]\nthen: {status: waiting}")
+
+    assert found == {"when[1].resolve": ("end waits", "end is pending, the run waiting")}
+
+
+def test_a_wait_is_resolved_by_hand() -> None:
+    case = CALL + "when: [{approve: ask}, {resolve: rest}, {resolve: {step: told, payload: {by: hand}}}]\n"
+
+    assert one(case + "then: {nodes: {end: completed, told: {output: {by: hand}}}}").findings == ()
+
+
+def test_a_step_is_resolved_with_an_error() -> None:
+    case = CALL + "when: [{approve: ask}, {resolve: {step: rest, error: {code: GIVEN_UP, message: enough}}}]\n"
+
+    assert one(case + "then: {error: GIVEN_UP}").findings == ()
+
+
+def test_an_event_with_another_key_matches_nothing() -> None:
+    case = CALL + "when: [{approve: ask}, {reach: told}, {publish: {event: told, key: x, matched: 1}}]\n"
+
+    assert failed(case + "then: {status: waiting}") == {"when[2].publish.matched": ("1 waiting steps", "0")}
+
+
+def test_a_signal_reaches_the_step_of_its_name() -> None:
+    case = CALL + "when: [{approve: ask}, {reach: told}, {signal: {name: told, payload: {a: 1}}}]\n"
+
+    assert one(case + "then: {nodes: {told: {output_contains: {payload: {a: 1}}}}}").findings == ()
+
+
+@pytest.mark.parametrize(("control", "status"), [("cancel", "cancelled"), ("terminate", "terminated")])
+def test_a_run_is_ended(control: str, status: str) -> None:
+    assert one(CALL + f"when: [{{reach: ask}}, {control}]\nthen: {{status: {status}}}").findings == ()
+
+
+def test_a_paused_run_does_nothing_until_it_is_resumed() -> None:
+    case = CALL + "when: [{approve: ask}, pause, {advance: 40d}, {expect: {status: paused}}, resume]\n"
+
+    assert one(case + "then: {status: waiting, nodes: {rest: completed, told: waiting}}").findings == ()
+
+
+def test_a_step_is_paused_and_resumed() -> None:
+    given = "given: {steps: {call: [{error: X}, {output: {}}]}}\n"
+    when = "when: [{pause: call}, {advance: 1d}, {expect: {nodes: {call: paused}}}, {resume: call}]"
+
+    assert one(given + when, SHORT).findings == ()
+
+
+def test_a_failed_run_is_redriven() -> None:
+    case = "given: {steps: {call: [{error: {code: X, retryable: false}}, {output: {}}]}}\nwhen: [redrive]\n"
+
+    assert one(case + "then: {nodes: {call: {status: completed, attempts: 2}}}", SHORT).findings == ()
+
+
+def test_several_runs_have_names() -> None:
+    case = CALL + "when: [{trigger: {as: second}}, {approve: ask, run: second}]\n"
+    then = "then: {status: failed, error: APPROVAL_TIMEOUT, runs: {second: {status: waiting, nodes: {told: waiting}}}}"
+
+    assert one(case + then).findings == ()
+
+
+def test_a_run_that_nobody_started_cannot_be_addressed() -> None:
+    found = failed(CALL + "when: [{approve: ask, run: second}]\nthen: {status: waiting}")
+
+    assert found == {"when[0].run": ("a run that a moment started", "second")}
+
+
+def test_a_trigger_may_be_expected_to_be_refused() -> None:
+    flow = SHORT + "input_schema: {type: object, required: [id]}\n"
+
+    assert one("refused: INPUT_INVALID", flow).findings == ()
+    assert failed("given: {input: {id: 1}, steps: {call: {}}}\nrefused: INPUT_INVALID", flow) == {
+        "refused": ("a trigger refused with INPUT_INVALID", "accepted")
+    }
+    assert failed("given: {steps: {call: {}}}", flow)["given"][0] == "a trigger that is accepted"
+
+
+def test_where_the_test_expects_a_waiting_run_no_time_passes() -> None:
+    assert one(CALL + "then: {status: waiting, nodes: {ask: waiting}}", FLOW).findings == ()

@@ -154,7 +154,7 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.app.dispatch import Dispatcher
     from ductor.app.event_rows import EventRows
     from ductor.app.gate import Gate
-    from ductor.app.lifecycle import Lifecycle
+    from ductor.app.lifecycle import Lifecycle, Untold
     from ductor.app.lineage import lineage
     from ductor.app.stalls import Stalls
     from ductor.app.wait_commands import WaitCommands
@@ -186,7 +186,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         attempts=Attempts(of.table),
         clock=of.clock,
         ids=of.ids,
-        handlers={**waits.handlers(), **lines.handlers, Announce: Lifecycle(of.bus).announce},
+        handlers={**waits.handlers(), **lines.handlers, Announce: Lifecycle(of.bus, Untold(of.table)).announce},
         doors={**lines.doors, StepType.BRIDGE: BridgeDoor(BridgeQueue(of.table), Attempts(of.table), of.clock)},
     )
     committer = TellingCommitter(
@@ -304,12 +304,14 @@ def sweeper(made: Parts | None = None) -> Handler:
     from ductor.app.batches import Batches
     from ductor.app.control import Controls
     from ductor.app.housekeeping import housekeeping
+    from ductor.app.lifecycle import Untold
     from ductor.app.sweeper import Sweeper
 
     of = made or parts()
     telemetry = of.telemetry("sweeper")
     controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
     batches = Batches(table=of.table, controls=controls, clock=of.clock)
+    untold = Untold(of.table)
     net = Sweeper(
         table=of.table,
         intents=of.intents,
@@ -319,6 +321,7 @@ def sweeper(made: Parts | None = None) -> Handler:
             *housekeeping(table=of.table, payloads=of.payloads, intents=of.intents, clock=of.clock, ids=of.ids),
             batches.sweep,
             *scheduling(of).chores,
+            lambda: untold.tell(of.bus),
         ),
     )
 

@@ -15,9 +15,11 @@ from tests.functions.policy import OF_EVERY_FUNCTION, RECEIVING, Asked, Pair, al
 from tests.functions.world import SECOND, AwsWorld
 from tests.unit.ai.speaker import Say, Speaker
 
+from ductor.adapters.aws.bus import EventBridgeBus
 from ductor.adapters.aws.cron import AwsCronSchedules
 from ductor.api.models.common import rfc3339
 from ductor.app.commit import Committer
+from ductor.app.entitlements import Entitlements, EntitlementStore
 from ductor.app.keys import Keys
 from ductor.app.tenants import Tenants
 from ductor.app.worker import Worker
@@ -63,6 +65,27 @@ def _everything(world: AwsWorld) -> None:
     _models(world)
     _schedules(world)
     _bus(world)
+    _limits(world)
+
+
+def _limits(world: AwsWorld) -> None:
+    """Slots that pass from run to run, a rate limit, and runs that are kept for a day."""
+    rule = {"key": '"one"', "limit": 1, "on_limit": "queue"}
+    definition_id = world.publish(chain(1, "limited") | {"concurrency": rule})
+    runs = [world.trigger(definition_id, input={"text": "x" * 100_000}, idempotency_key=f"l{n}") for n in range(3)]
+    world.control(runs[2], "pause", "later")
+    world.pump()
+    assert [world.status(run_id) for run_id in runs] == ["completed", "completed", "paused"]
+    world.control(runs[2], "resume", "now")
+    world.pump()
+    world.clock.advance(60 * SECOND)
+    world.sweeper({}, None)
+    kept = Entitlements(requests_per_second=1_000, retention_days=1)
+    EntitlementStore(world.emulator.table).set(world.tenant, kept)
+    world.clock.advance(2 * 24 * 3_600 * SECOND)
+    for _ in range(3):
+        world.sweeper({}, None)
+    assert [world.request("GET", f"/api/workflows/runs/{run_id}")[0] for run_id in runs] == [404] * 3
 
 
 def _ordinary(world: AwsWorld) -> None:
@@ -206,6 +229,10 @@ def _bus(world: AwsWorld) -> None:
     world.put_event(Detail={"correlation_key": "o-1", "payload": {"amount": 1}})
     world.put_event(Source="nobody")
     world.deliver_events()
+    with mock.patch.object(EventBridgeBus, "put", side_effect=UnavailableError("away")):
+        world.trigger(world.publish(chain(1, "untold")))
+        world.pump()
+    world.sweeper({}, None)
 
 
 def _schedules(world: AwsWorld) -> None:

@@ -1,14 +1,19 @@
 """Tells the world outside what happened to runs. Events carry references and no values of the run.
 
 Told after the commit, and again whenever the commit's commands are sent again: at least once, each event always under
-the same id. Only what an operator removes from the intents queue in that moment is not told.
+the same id. What the bus does not take is kept in rows, which the sweeper tells: a bus that is away holds up no run.
+Only what an operator removes from the intents queue in that moment is not told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+import msgspec
+
+from ductor.app.headers import SHARDS, shard, sort_time
 from ductor.engine.graph import Graph
 from ductor.model.command import Announce, Announced, Command
 from ductor.model.errors import clip
@@ -16,30 +21,96 @@ from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.run import RunState
 from ductor.model.waiting import Event
-from ductor.ports import Bus, Telling, UnavailableError
+from ductor.ports import Bus, Delete, Item, Put, Table, Telling, UnavailableError
 
-TRIES: Final = 3
-"""How often what the bus did not take is sent at once, before the run's message waits and all is sent again."""
+TRIES: Final = 2
+"""How often what the bus did not take is sent at once."""
 
-MAX_TEXT: Final = 512
+KEPT_MS: Final = 14 * 86_400_000
+PER_SWEEP: Final = 1_000
+_PAGE: Final = 100
+_MAX_TEXT: Final = 512
+
+_log = logging.getLogger(__name__)
+
+
+class Untold:
+    """Events that the bus did not take: rows `UT#<shard>`/`<at>#<event id>`, removed when they are told."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def keep(self, tellings: Sequence[Telling]) -> None:
+        """Durable when this returns; keeping one again changes nothing."""
+        for telling in tellings:
+            event = telling.event
+            row = Item(
+                pk=_partition(shard(event.event_id)),
+                sk=f"{sort_time(event.received_at)}#{event.event_id}",
+                body=msgspec.json.encode(telling),
+                ttl=(event.received_at + KEPT_MS) // 1000,
+            )
+            self._table.write((Put(row),))
+
+    def tell(self, bus: Bus) -> int:
+        """Tell a bounded number of them, oldest first; how many. An outage ends it until the next sweep."""
+        told = 0
+        for number in range(SHARDS):
+            while told < PER_SWEEP:
+                items = self._table.query(_partition(number), limit=_PAGE).items
+                done = self._tell(bus, items)
+                told += done
+                if not items or done < len(items):
+                    break
+        return told
+
+    def _tell(self, bus: Bus, items: Sequence[Item]) -> int:
+        if not items:
+            return 0
+        tellings = [msgspec.json.decode(item.body, type=Telling) for item in items]
+        try:
+            failed = set(bus.put(tellings))
+        except UnavailableError as fault:
+            _log.warning("the bus is away, %d events or more wait: %s", len(items), fault)
+            return 0
+        taken = [item for place, item in enumerate(items) if place not in failed]
+        for item in taken:
+            self._table.write((Delete(item.pk, item.sk),))
+        return len(taken)
 
 
 class Lifecycle:
-    """The handler of `Announce`, for `Dispatcher`."""
+    """The handler of `Announce`, for `Dispatcher`. Without `untold`, what the bus does not take is tried again as
 
-    def __init__(self, bus: Bus) -> None:
+    all commands are, and until then the run waits.
+    """
+
+    def __init__(self, bus: Bus, untold: Untold | None = None) -> None:
         self._bus = bus
+        self._untold = untold
 
     def announce(self, _graph: Graph, state: RunState, command: Command, _mark: str) -> Iterable[Intent]:
-        """Put the events on the bus, in order. Raises UnavailableError when it did not take all."""
+        """Put the events on the bus, in order. Raises UnavailableError when they are neither there nor kept."""
         assert isinstance(command, Announce)
-        pending = [_telling(state, told) for told in command.told]
-        for _ in range(TRIES):
-            failed = set(self._bus.put(pending))
-            pending = [telling for place, telling in enumerate(pending) if place in failed]
-            if not pending:
-                return ()
-        raise UnavailableError(f"the bus did not take {len(pending)} events")
+        pending: Sequence[Telling] = [_telling(state, told) for told in command.told]
+        try:
+            for _ in range(TRIES):
+                failed = set(self._bus.put(pending))
+                pending = [telling for place, telling in enumerate(pending) if place in failed]
+                if not pending:
+                    return ()
+        except UnavailableError as fault:
+            if self._untold is None:
+                raise
+            _log.warning("the bus is away, %d events are kept: %s", len(pending), fault)
+        if self._untold is None:
+            raise UnavailableError(f"the bus did not take {len(pending)} events")
+        self._untold.keep(pending)
+        return ()
+
+
+def _partition(number: int) -> str:
+    return f"UT#{number}"
 
 
 def _telling(state: RunState, told: Announced) -> Telling:
@@ -74,6 +145,6 @@ def _payload(state: RunState, seq: int) -> dict[str, JSON]:
         "subject_type": origin.subject_type,
         "subject_id": origin.subject_id,
         "correlation_labels": [{"key": key, "id": label_id} for key, label_id in origin.labels],
-        "error": None if error is None else {"code": error.code, "message": clip(error.message, MAX_TEXT)},
-        "reason": clip(state.reason, MAX_TEXT),
+        "error": None if error is None else {"code": error.code, "message": clip(error.message, _MAX_TEXT)},
+        "reason": clip(state.reason, _MAX_TEXT),
     }

@@ -277,7 +277,7 @@ class Schedule:
                 return
             if self.round():
                 self.world.clock.advance(ROUND_MS)
-            elif not (self._free(turn) or self._wait() or self.outside.free(turn)):
+            elif not (self._free(turn) or self._wait() or self.outside.free(turn) or self.world.tell()):
                 return
         raise NeverAtRestError(f"still busy after {DRAIN_ROUNDS} rounds")
 

@@ -35,7 +35,7 @@ from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, is_stalled, read_header, run_pk
 from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
-from ductor.app.lifecycle import Lifecycle
+from ductor.app.lifecycle import Lifecycle, Untold
 from ductor.app.lineage import lineage
 from ductor.app.loops import TimerLoop
 from ductor.app.node_controls import NodeRequest
@@ -145,7 +145,7 @@ class World:
         self.timer = TimerLoop(self._timers, self._intents, NullUnit(), clock, self.ids)
         slots = SlotSweep(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
         self.sweeper = Sweeper(
-            table=self._table, intents=self._intents, clock=self.clock, ids=self.ids, also=(slots.sweep,)
+            table=self._table, intents=self._intents, clock=self.clock, ids=self.ids, also=(slots.sweep, self.tell)
         )
         self.triggers = Triggers(
             table=self._table,
@@ -252,7 +252,7 @@ class World:
             handlers={
                 **WaitCommands(waiters, EventRows(self._table, clock), clock).handlers(),
                 **lines.handlers,
-                Announce: Lifecycle(self.bus).announce,
+                Announce: Lifecycle(self.bus, Untold(self._table) if self.profile.sweeper else None).announce,
             },
         )
         committer = Committer(
@@ -351,6 +351,10 @@ class World:
         """The steps of all definitions that were published here."""
         for graph in self._graphs.values():
             yield from graph.definition.steps
+
+    def tell(self) -> int:
+        """The sweeper's chore: tell what the bus did not take."""
+        return Untold(self._table).tell(self.bus)
 
     def _known(self, definition_id: str) -> Definition:
         return self._compiled(definition_id).definition

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ductor.adapters.aws import faults
 from ductor.adapters.aws.clients import Clients
 from ductor.model.json import encode
-from ductor.ports import Telling
+from ductor.ports import Telling, UnavailableError
 
 SOURCE: Final = "ductor"
 """`source` of what the engine puts on the bus. Rules that let others put events there should not allow it."""
@@ -32,12 +32,15 @@ class EventBridgeBus:
     def put(self, tellings: Sequence[Telling]) -> tuple[int, ...]:
         """Put all, ten and 256 KB at a time. An entry that EventBridge refuses, for whatever reason, may be sent again.
 
-        Raises UnavailableError, AwsRefusedError without the permission.
+        Raises UnavailableError, also when the bus or the permission is missing: events wait until that is put right.
         """
         failed: list[int] = []
         for batch in _batches([self._entry(telling) for telling in tellings]):
-            with faults.translated():
-                answer = self._clients("events").put_events(Entries=[entry for _, entry in batch])
+            try:
+                with faults.translated():
+                    answer = self._clients("events").put_events(Entries=[entry for _, entry in batch])
+            except faults.AwsRefusedError as refused:
+                raise UnavailableError(str(refused)) from refused
             results = answer.get("Entries", ())
             failed += [place for (place, _), result in zip(batch, results, strict=True) if result.get("ErrorCode")]
         return tuple(failed)

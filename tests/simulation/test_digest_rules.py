@@ -295,6 +295,40 @@ def test_rule_09_a_leader_that_ends_with_its_batch_on_the_way_is_followed() -> N
     assert meeting.ended([["1", "2"]], "terminated", "completed", "merged")
 
 
+# Rule 2 for digests: a run reads the other side, and finds what it was not told
+
+
+def lost(meeting: Meeting, kind: bytes) -> bool:
+    """Every message of a kind that is on its way is lost; whether there was one."""
+    received = meeting.world.intents.receive(100, visibility_ms=1_000)
+    gone = [message.receipt for message in received if kind in message.body]
+    meeting.world.intents.ack(gone)
+    meeting.world.intents.retry([one.receipt for one in received if one.receipt not in gone], delay_ms=0)
+    return bool(gone)
+
+
+def test_rule_02_a_run_that_was_not_told_of_its_part_finds_it() -> None:
+    meeting = Meeting("10s")
+    meeting.world.trigger(meeting.definition_id, {"n": 1})
+    meeting.world.coordinators[0].deliver(10)
+    assert lost(meeting, b"digest_arrival")
+    meeting.wait(MINUTE)
+    assert meeting.ended([["0"]], "completed")
+
+
+def test_rule_02_a_run_that_was_not_told_that_it_is_merged_finds_it() -> None:
+    meeting = Meeting()
+    meeting.arrive()
+    meeting.arrive()
+    meeting.world.clock.advance(MINUTE)
+    meeting.world.timer.step()
+    while not lost(meeting, b'"into":"0'):
+        assert meeting.world.coordinators[0].deliver(1)
+    for _ in range(4):
+        meeting.wait(MINUTE)
+    assert meeting.ended([["0", "1"]], "completed", "merged")
+
+
 # Nothing is lost and nothing doubled wherever a coordinator dies
 
 

@@ -13,6 +13,7 @@ import msgspec
 from ductor.app.attempts import Attempts, Row, _item
 from ductor.app.commit import Committed, Committer, Outcome, _sealed
 from ductor.app.coordinator import Coordinator
+from ductor.app.counting import Tally
 from ductor.app.dispatch import Dispatcher
 from ductor.app.stalls import Stalls
 from ductor.engine.context import TickContext
@@ -39,9 +40,10 @@ def empty_ticks_commit() -> Mutant:
         also: Sequence[Op] = (),
     ) -> Committed:
         version, last = state.version, state.last
-        result = self._run(graph, state, intents)
+        tally = Tally(state)
+        result = self._run(graph, state, intents, tally)
         self._store_first(state.run_id, version, last, result)
-        item = _sealed(version, result, tuple(intent.id for intent in intents))
+        item = _sealed(version, result, tuple(intent.id for intent in intents), tally.used)
         return self._write(item, version, result, also)
 
     return patch.object(Committer, "commit", commit)

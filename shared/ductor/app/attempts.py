@@ -148,6 +148,7 @@ def finished_intent(attempt: Attempt, now: int) -> Intent:
         output=_reference(task, attempt.output),
         error=attempt.error,
         late=attempt.late_output,
+        ran_ms=max(0, attempt.finished_at - attempt.started_at),
     )
 
 

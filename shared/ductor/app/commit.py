@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from ductor.app.cache import Cache
+from ductor.app.counting import Tally
 from ductor.app.headers import HEAD, header_item, history_sk, read_header, run_pk
 from ductor.app.pages import MAX_PAGE_BYTES, attach, changed, page_put
 from ductor.app.payloads import PayloadStore
@@ -27,9 +28,11 @@ from ductor.model.enums import StepType
 from ductor.model.errors import StepError, clip
 from ductor.model.intent import Intent
 from ductor.model.json import JSON, encode
+from ductor.model.lineage import step_of
 from ductor.model.payload import Payload
 from ductor.model.run import MAX_HEADER_BYTES, HistoryRow, LastTick, Origin, RunState
 from ductor.model.transition import OperatorAudited
+from ductor.model.usage import Used
 from ductor.ports import Clock, Expect, Faults, Item, Op, Put, Table, UnavailableError
 
 LoadDefinition = Callable[[str, str], Definition]
@@ -87,6 +90,7 @@ class Committer:
         """
         state = read_header(item)
         state.version = item.version
+        state.last.used.headers += len(item.body)
         attach(self._table, state)
         return state
 
@@ -121,54 +125,61 @@ class Committer:
         header or not at all. Raises EngineFaultError, UnavailableError (then nobody knows whether it was committed:
         load again).
         """
-        version, last = state.version, state.last
+        version, last, tally = state.version, state.last, Tally(state)
         closing = state.status.terminal or (state.tree is not None and state.ending is not None)
-        result = self._run(graph, state, intents)
+        result = self._run(graph, state, intents, tally)
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
-        self._store_first(state.run_id, version, last, result)
-        self._enter(state, version, result)
-        item = _sealed(version, result, applied)
-        pages = [page_put(state, page) for page in changed(state, state.last.seq)] if state.tree is not None else []
+        tally.take(intents)
+        tally.decide(result, lambda node: graph.by_ref[step_of(node)].step.type)
+        tally.write(self._store_first(state.run_id, version, last, result), self._enter(state, version, result))
+        state.version, before = version + 1, state.seq - len(result.transitions)
+        pages = [page_put(state, page) for page in changed(state, before)] if state.tree is not None else []
+        tally.share([*pages, *_answers(result)])
+        item = _sealed(version, result, applied, tally.used)
         too_large = _too_large(item, pages, MAX_CLOSING_BYTES if closing else MAX_HEADER_BYTES)
         if too_large:
             return self._fail_too_large(graph, version, too_large, intents, applied, also)
         return self._write(item, version, result, (*pages, *also))
 
-    def _run(self, graph: Graph, state: RunState, intents: Sequence[Intent]) -> Tick:
+    def _run(self, graph: Graph, state: RunState, intents: Sequence[Intent], tally: Tally) -> Tick:
         try:
-            return tick(graph, state, intents, self._clock.now_ms(), self._loader(state.run_id))
+            return tick(graph, state, intents, self._clock.now_ms(), self._loader(state.run_id, tally))
         except UnavailableError:
             raise
         except Exception as fault:
             raise EngineFaultError(f"{type(fault).__name__}: {clip(str(fault), 512)}") from fault
 
-    def _loader(self, run_id: str) -> Callable[[Payload], JSON]:
-        return lambda payload: self._payloads.load(run_id, payload)
+    def _loader(self, run_id: str, tally: Tally) -> Callable[[Payload], JSON]:
+        def load(payload: Payload) -> JSON:
+            tally.load(payload)
+            return self._payloads.load(run_id, payload)
 
-    def _store_first(self, run_id: str, version: int, last: LastTick, result: Tick) -> None:
-        """What must be there when the new header is seen, and harms nobody if it never is."""
+        return load
+
+    def _store_first(self, run_id: str, version: int, last: LastTick, result: Tick) -> Item | None:
+        """What must be there when the new header is seen, and harms nobody if it never is; the history row, if any."""
         for stored in result.stores:
             self._payloads.put(run_id, stored)
         for waiter in result.registrations:
             row = Item(pk=waiter.pk or run_pk(run_id), sk=waiter.sk, body=encode(waiter.body))
             self._table.write((Put(row, Expect.ABSENT),))
-        if last.transitions:
-            self._table.write((Put(history_item(run_id, version, last)),))
+        history = history_item(run_id, version, last) if last.transitions else None
+        if history is not None:
+            self._table.write((Put(history),))
         self._faults.at("coordinator.before_commit")
+        return history
 
-    def _enter(self, state: RunState, version: int, result: Tick) -> None:
+    def _enter(self, state: RunState, version: int, result: Tick) -> list[Put]:
         """Let the run be found by its labels and by what it says of itself."""
-        for row in index_puts(state.origin, version, result.transitions, forked=state.fork is not None):
+        rows = index_puts(state.origin, version, result.transitions, forked=state.fork is not None)
+        for row in rows:
             self._table.write((row,))  # each by itself: DynamoDB bills a transaction double
+        return rows
 
     def _write(self, item: Item, version: int, result: Tick, also: Sequence[Op]) -> Committed:
-        state, at = result.state, result.state.updated_at
-        answers = [
-            outcome_put(state.run_id, transition, at)
-            for transition in result.transitions
-            if isinstance(transition, OperatorAudited) and transition.request_id and transition.code not in REPEATS
-        ]
+        state, answers = result.state, _answers(result)
+        state.last.used.headers += len(item.body)
         conflict = self._table.write((Put(item, version), *answers, *also))
         if conflict is not None:
             return Committed(Outcome.LOST, None, ())
@@ -192,14 +203,25 @@ class Committer:
         state = self.read(item)
         message = f"the run's state would take {size} bytes; at most {MAX_HEADER_BYTES} are allowed"
         error = StepError("STATE_TOO_LARGE", message, retryable=False)
-        result = abort(graph, state, intents, error, self._clock.now_ms(), self._loader(state.run_id))
+        tally = Tally(state)
+        result = abort(graph, state, intents, error, self._clock.now_ms(), self._loader(state.run_id, tally))
         for stored in result.stores:
             self._payloads.put(state.run_id, stored)
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
-        sealed = _sealed(version, result, applied)
+        tally.take(intents)
+        sealed = _sealed(version, result, applied, tally.used)
         pages = [page_put(state, page) for page in changed(state, state.last.seq)]
         return self._write(sealed, version, result, (*pages, *also))
+
+
+def _answers(result: Tick) -> list[Put]:
+    """The outcomes of the requests that the tick decided."""
+    return [
+        outcome_put(result.state.run_id, transition, result.state.updated_at)
+        for transition in result.transitions
+        if isinstance(transition, OperatorAudited) and transition.request_id and transition.code not in REPEATS
+    ]
 
 
 MAX_COMMIT_BYTES: Final = 3_800_000
@@ -225,7 +247,7 @@ def history_item(run_id: str, version: int, last: LastTick) -> Item:
     return Item(pk=run_pk(run_id), sk=history_sk(row.seq), body=_encode(row))
 
 
-def _sealed(version: int, result: Tick, applied: tuple[str, ...]) -> Item:
+def _sealed(version: int, result: Tick, applied: tuple[str, ...], used: Used) -> Item:
     """The header row of the state after the tick, with the tick itself in it."""
     state = result.state
     state.version = version + 1
@@ -235,6 +257,7 @@ def _sealed(version: int, result: Tick, applied: tuple[str, ...]) -> Item:
         applied=applied,
         transitions=result.transitions,
         commands=result.commands,
+        used=used,
     )
     return header_item(state)
 

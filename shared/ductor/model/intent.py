@@ -86,7 +86,7 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
     """One intent. `id` is unique for ever; `at` is when it was asked for (epoch ms), `actor` the API key's id.
 
     `request_hash` covers operation, target and body except `reason`. Node fields are set for intents about a node.
-    `late` is the output of a success that came after the attempt had ended otherwise.
+    `late` is the output of a success that came after the attempt had ended otherwise, `ran_ms` how long one took.
     """
 
     id: str
@@ -105,3 +105,4 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
     error: StepError | None = None
     body: JSON = None
     late: Payload | None = None
+    ran_ms: int = 0

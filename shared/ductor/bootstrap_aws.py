@@ -311,7 +311,12 @@ def sweeper(made: Parts | None = None) -> Handler:
     telemetry = of.telemetry("sweeper")
     controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
     batches = Batches(table=of.table, controls=controls, clock=of.clock)
-    untold = Untold(of.table)
+
+    def tell() -> int:
+        told = Untold(of.table).tell(of.bus)
+        telemetry.count("EventsToldLate", told)
+        return told
+
     net = Sweeper(
         table=of.table,
         intents=of.intents,
@@ -321,7 +326,7 @@ def sweeper(made: Parts | None = None) -> Handler:
             *housekeeping(table=of.table, payloads=of.payloads, intents=of.intents, clock=of.clock, ids=of.ids),
             batches.sweep,
             *scheduling(of).chores,
-            lambda: untold.tell(of.bus),
+            tell,
         ),
     )
 

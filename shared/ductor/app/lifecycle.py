@@ -7,7 +7,6 @@ Only what an operator removes from the intents queue in that moment is not told.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -30,8 +29,6 @@ KEPT_MS: Final = 14 * 86_400_000
 PER_SWEEP: Final = 1_000
 _PAGE: Final = 100
 _MAX_TEXT: Final = 512
-
-_log = logging.getLogger(__name__)
 
 
 class Untold:
@@ -70,8 +67,7 @@ class Untold:
         tellings = [msgspec.json.decode(item.body, type=Telling) for item in items]
         try:
             failed = set(bus.put(tellings))
-        except UnavailableError as fault:
-            _log.warning("the bus is away, %d events or more wait: %s", len(items), fault)
+        except UnavailableError:
             return 0
         taken = [item for place, item in enumerate(items) if place not in failed]
         for item in taken:
@@ -99,10 +95,9 @@ class Lifecycle:
                 pending = [telling for place, telling in enumerate(pending) if place in failed]
                 if not pending:
                     return ()
-        except UnavailableError as fault:
+        except UnavailableError:
             if self._untold is None:
                 raise
-            _log.warning("the bus is away, %d events are kept: %s", len(pending), fault)
         if self._untold is None:
             raise UnavailableError(f"the bus did not take {len(pending)} events")
         self._untold.keep(pending)

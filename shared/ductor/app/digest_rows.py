@@ -70,39 +70,37 @@ class DigestRows:
         rows = self._table.query(pk, prefix=WINDOW_PREFIX, limit=1, descending=True).items
         return (int(rows[0].sk.removeprefix(WINDOW_PREFIX)), rows[0], _window(rows[0].body)) if rows else None
 
-    def open(self, pk: str, number: int, who: Who, wait: DigestWait, now: int) -> Window | None:
-        """Open window `number` with `who` as its leader and first member."""
+    def open(self, pk: str, number: int, wait: DigestWait, first: Member) -> Window | None:
+        """Open window `number` as `wait` says, with its first member as the leader."""
+        who = first.who
         window = Window(
             mark=f"{who.run_id}/{who.node}/{who.generation}",
-            closes_at=now + wait.wait_ms,
+            closes_at=first.at + wait.wait_ms,
             most=wait.most,
             leader=who,
             joined=1,
             count=1,
-            size=wait.size,
+            size=first.size,
             status=WindowStatus.FULL if wait.most == 1 else WindowStatus.OPEN,
         )
         row = Item(pk=pk, sk=window_sk(number), body=_encode(window))
-        put = Put(row, Expect.ABSENT)
-        return window if self._enter(put, number, window, who, wait, now) else None
+        return window if self._enter(Put(row, Expect.ABSENT), number, window, first) else None
 
-    def join(self, number: int, item: Item, window: Window, who: Who, wait: DigestWait, now: int) -> Window | None:
+    def join(self, number: int, item: Item, window: Window, member: Member) -> Window | None:
         """Take a place in an open window, and the lead of one without a leader. The write checks that it is open."""
         joined = msgspec.structs.replace(
             window,
             joined=window.joined + 1,
             count=window.count + 1,
-            size=window.size + wait.size,
-            leader=window.leader or who,
+            size=window.size + member.size,
+            leader=window.leader or member.who,
             term=window.term if window.leader else window.term + 1,
             status=WindowStatus.FULL if window.count + 1 >= window.most else WindowStatus.OPEN,
         )
-        put = Put(_next(item, joined), item.version)
-        return joined if self._enter(put, number, joined, who, wait, now) else None
+        return joined if self._enter(Put(_next(item, joined), item.version), number, joined, member) else None
 
-    def _enter(self, put: Put, number: int, window: Window, who: Who, wait: DigestWait, now: int) -> bool:
-        pk, place = put.item.pk, window.joined - 1
-        member = Member(who=who, at=now, size=wait.size, arrival=wait.arrival, dedup=wait.dedup)
+    def _enter(self, put: Put, number: int, window: Window, member: Member) -> bool:
+        pk, place, who = put.item.pk, window.joined - 1, member.who
         own = Joined(pk=pk, number=number, place=place, mark=window.mark)
         rows = (
             Item(pk=pk, sk=member_sk(number, place), body=_encode(member)),

@@ -19,7 +19,7 @@ from ductor.app.headers import HEAD, run_pk
 from ductor.app.payloads import PayloadStore
 from ductor.engine.graph import Graph
 from ductor.model.command import AskDigest, CloseDigest, Command, LeaveDigest, YieldDigest
-from ductor.model.digest import DigestWait, Role, Who, Window, WindowStatus, digest_pk
+from ductor.model.digest import DigestWait, Member, Role, Who, Window, WindowStatus, digest_pk
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
@@ -104,27 +104,29 @@ class Digests:
     def _join(self, state: RunState, who: Who, entry: NodeState) -> list[Intent] | None:
         wait = msgspec.convert(self._payloads.load(state.run_id, entry.input), DigestWait)
         origin, now = state.origin, self._clock.now_ms()
+        arrival = self._payloads.load(state.run_id, wait.arrival)
+        member = Member(who=who, at=now, size=wait.size, arrival=arrival, dedup=wait.dedup)
         pk = digest_pk(origin.tenant, origin.environment, origin.family_slug, who.node, wait.key)
         found = self._rows.newest(pk)
         if found is None:
-            return self._open(pk, 1, who, wait, now)
+            return self._open(pk, 1, wait, member)
         number, item, window = found
         if window.status is not WindowStatus.OPEN or now >= window.closes_at:
             told = self._news(window) if window.status is WindowStatus.FULL else []
-            opened = self._open(pk, number + 1, who, wait, now)
+            opened = self._open(pk, number + 1, wait, member)
             return None if opened is None else [*told, *opened]
-        if window.size + wait.size > MAX_BATCH_BYTES:
+        if window.size + member.size > MAX_BATCH_BYTES:
             self._rows.change(item, _replace(window, status=WindowStatus.FULL))
             return None
-        joined = self._rows.join(number, item, window, who, wait, now)
+        joined = self._rows.join(number, item, window, member)
         if joined is None:
             return None
         told = self._news(joined) if joined.status is WindowStatus.FULL and joined.leader != who else []
         return [self._role(who, joined), *told]
 
-    def _open(self, pk: str, number: int, who: Who, wait: DigestWait, now: int) -> list[Intent] | None:
-        opened = self._rows.open(pk, number, who, wait, now)
-        return None if opened is None else [self._role(who, opened)]
+    def _open(self, pk: str, number: int, wait: DigestWait, first: Member) -> list[Intent] | None:
+        opened = self._rows.open(pk, number, wait, first)
+        return None if opened is None else [self._role(first.who, opened)]
 
     def _look(self, state: RunState, seat: Seat) -> list[Intent] | None:
         who, window, item = seat.who, seat.window, seat.window_item
@@ -180,7 +182,7 @@ class Digests:
         seen: set[str] = set()
         for member in self._rows.members(seat.joined):
             if member.dedup not in seen:
-                arrivals.append(self._payloads.load(member.who.run_id, member.arrival))
+                arrivals.append(member.arrival)
             seen |= {member.dedup} - {""}
         return self._payloads.keep(seat.who.run_id, {"arrivals": arrivals, "count": len(arrivals)})
 

@@ -90,12 +90,12 @@ class Window(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Body of a member row. `arrival` is a payload of its run, `at` when it joined (epoch ms)."""
+    """Body of a member row, which holds what was brought: a leader reads thousands of them. `at` is epoch ms."""
 
     who: Who
     at: int
     size: int
-    arrival: Payload = NULL
+    arrival: JSON = None
     dedup: str = ""
 
 

@@ -30,8 +30,9 @@ def action(*request: Any, **more: Any) -> str | None:
 
 def resource(service: str, method: str, path: str, headers: Any, body: bytes, *rest: Any, **more: Any) -> Any:
     found = name(service, method, path, headers, body, *rest, **more)
-    if service == "scheduler" and isinstance(found, str) and body:
-        group = json.loads(body).get("GroupName", "default")
+    if service == "scheduler" and isinstance(found, str):
+        query = rest[0].get("groupName", "default") if rest else "default"
+        group = json.loads(body).get("GroupName", "default") if body else query[0] if isinstance(query, list) else query
         return found.replace(":schedule/default/", f":schedule/{group}/")
     return found
 

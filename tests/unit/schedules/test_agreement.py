@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -60,16 +61,20 @@ def previewed(spec: Spec, until: int) -> list[int]:
         after = page[-1]
 
 
+@lru_cache(maxsize=300)
+def minutes_of(zone_name: str, start: int, days: int) -> list[tuple[int, datetime]]:
+    """Every minute of some days: the instant, and what the zone's clocks show."""
+    zone = ZoneInfo(zone_name)
+    seconds = range(start // 1000, (start + days * DAY_MS) // 1000, 60)
+    return [(at * 1000, datetime.fromtimestamp(at, zone)) for at in seconds]
+
+
 def by_definition(text: str, zone_name: str, start: int, days: int) -> list[int]:
     """Walk every minute: those whose local time the cron wants, the second pass of a repeated hour aside."""
-    cron, zone = parse_cron(text), ZoneInfo(zone_name)
+    cron = parse_cron(text)
     assert isinstance(cron, Cron)
-    found = []
-    for at in range(start // 1000, (start + days * DAY_MS) // 1000, 60):
-        local = datetime.fromtimestamp(at, zone)
-        if cron.fires_at(local) and (cron.hourly or local.fold == 0):
-            found.append(at * 1000)
-    return found
+    minutes = minutes_of(zone_name, start, days)
+    return [at for at, local in minutes if cron.fires_at(local) and (cron.hourly or local.fold == 0)]
 
 
 def walked(text: str, zone: str) -> Iterator[tuple[list[int], list[int]]]:

@@ -42,17 +42,18 @@ FIXED = (
 
 
 def expressions(count: int, seed: int = 1) -> list[str]:
-    """The fixed ones, then drawn ones that fire at most some dozens of times a day."""
+    """The fixed ones, then drawn ones that fire at most a few times a day."""
     rng = random.Random(seed)
     return [*FIXED, *(_drawn(rng) for _ in range(count))][:count]
 
 
 def _drawn(rng: random.Random) -> str:
-    minutes = rng.choice([str(rng.randrange(60)), f"{rng.randrange(30)},{rng.randrange(30, 60)}", "*/30", "0"])
-    hours = rng.choice(["*", str(rng.randrange(24)), f"{rng.randrange(24)}-{rng.randrange(24)}", "*/6", "1,2,3", "0"])
-    days = rng.choice(["*", "*", str(rng.randrange(1, 32)), f"{rng.randrange(1, 15)}-{rng.randrange(15, 29)}", "*/10"])
+    minutes = rng.choice(
+        [str(rng.randrange(60)), str(rng.randrange(60)), f"{rng.randrange(30)},{rng.randrange(30, 60)}"]
+    )
+    hour = rng.randrange(24)
+    hours = rng.choice([str(hour), str(hour), f"{hour}-{(hour + 2) % 24}", "1,2,3", "0", "2"])
+    days = rng.choice(["*", str(rng.randrange(1, 29)), f"{rng.randrange(1, 15)}-{rng.randrange(15, 29)}", "*/10"])
     months = rng.choice(["*", "*", str(rng.randrange(1, 13)), "MAR,OCT,NOV", "*/3"])
     weekdays = rng.choice(["*", "*", str(rng.randrange(8)), "MON-FRI", "SAT,SUN", "5-7"])
-    if days.isdigit() and int(days) > 28 and months.isdigit():
-        days = "28"
     return f"{minutes} {hours} {days} {months} {weekdays}"

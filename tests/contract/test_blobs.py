@@ -28,3 +28,11 @@ def test_a_deleted_blob_is_gone_and_deleting_again_is_fine(blobs: Blobs) -> None
     blobs.delete("k")
     blobs.delete("k")
     assert blobs.get("k") is None
+
+
+def test_keys_are_listed_by_their_beginning_in_order(blobs: Blobs) -> None:
+    for key in ("run-1/b", "run-1/a", "run-10/c", "run-2/d"):
+        blobs.put(key, b"v")
+    assert blobs.keys("run-1/", 10) == ("run-1/a", "run-1/b")
+    assert blobs.keys("run-1/", 1) == ("run-1/a",)
+    assert blobs.keys("run-3/", 10) == ()

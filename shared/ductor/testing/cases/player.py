@@ -25,7 +25,7 @@ MAX_TRIES: Final = 100
 
 Answer = TypeVar("Answer")
 
-_CRASHES: Final = Chances(crash=0.04, crash_call=0.015)
+_CRASHES: Final = Chances(crash=0.1, crash_call=0.03)
 _DUPLICATES: Final = Chances(duplicate=0.4, lost_ack=0.2, repeated_timer=0.3)
 _DELAYS: Final = Chances(delayed=0.4)
 

@@ -107,7 +107,7 @@ def _written(loc: Sequence[str | int], raw: JSON) -> Path:
     value: Any = raw
     for place, part in enumerate(loc):
         last = place == len(loc) - 1
-        if isinstance(value, dict) and (part in value or last):
+        if isinstance(value, dict) and isinstance(part, str) and (part in value or last):
             path.append(part)
             value = value.get(part)
         elif isinstance(value, list) and isinstance(part, int) and part < len(value):

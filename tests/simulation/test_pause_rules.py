@@ -9,16 +9,18 @@ from unittest.mock import patch
 import msgspec
 import pytest
 from tests.simulation.scene import held
-from tests.unit.waits.gates import Gates, note, person
+from tests.unit.waits.gates import Gates, definition, note, person
 
-from ductor.app import waiters
+from ductor.app import event_triggers, waiters
 from ductor.app.decisions import Resolve
 from ductor.app.event_rows import Received
 from ductor.app.events import Events, Published
 from ductor.app.waiters import Waiters
 from ductor.engine.context import NodeContext
 from ductor.model import transition as tr
+from ductor.model.definition import Trigger
 from ductor.model.intent import Intent, IntentKind
+from ductor.model.lineage import derived_run_id
 from ductor.model.transition import Transition
 from ductor.model.waiting import Closing, Event, EventWait, Waiter, collected_sk
 from ductor.ports import Item
@@ -237,3 +239,25 @@ def test_rule_16_both_that_find_each_other_claim_once() -> None:
     ended = [step for step in world.history(run_id) if isinstance(step, tr.NodeCompleted) and step.node == "w"]
     assert len(ended) == 1
     assert violations(world, final=True) == []
+
+
+def a_new_version_between_a_start_and_its_repetition() -> bool:
+    """The publisher dies when it has started a run; before it tries again the family gets another version."""
+    world = Gates()
+    listening = msgspec.structs.replace(definition(note("n")), triggers=(Trigger(("order.paid",)),))
+    world.publish(listening)
+    dies(world, "events.after_send")
+    before = world.run_ids()
+    world.publish(listening)
+    event = Event(event_name="order.paid", event_id="e1", correlation_key="o-1")
+    done = world.events.publish(world.caller, event)
+    return len(before) == 1 and list(done.started_runs) == before == world.run_ids()
+
+
+def test_rule_16_started_runs_are_keyed_by_family_and_event() -> None:
+    calls = iter(range(100))
+
+    def by_version(*parts: str) -> str:
+        return derived_run_id(*parts, str(next(calls)))
+
+    held(a_new_version_between_a_start_and_its_repetition, patch.object(event_triggers, "derived_run_id", by_version))

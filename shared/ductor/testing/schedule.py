@@ -18,8 +18,9 @@ from ductor.testing.pauses import Outside
 from ductor.testing.rounds import Rounds
 from ductor.testing.world import World
 
-DRAIN_ROUNDS: Final = 4_000
-"""After so many rounds without faults a world that is still busy counts as never coming to rest."""
+DRAIN_ROUNDS: Final = 12_000
+"""After so many rounds without faults a world that is still busy counts as never coming to rest. Half a dozen runs that
+look once a day behind somebody who is paused, on clocks that differ, take some thousands."""
 
 AT_REST_MS: Final = 30 * 86_400_000
 """After so long whoever still waits, waits for an operator: what goes on is a look a day at the other side."""

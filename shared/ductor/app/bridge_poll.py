@@ -98,12 +98,16 @@ class _Head(msgspec.Struct):
 
 
 class _Round(msgspec.Struct):
-    """What one look at the queues brought: tasks, what to tell, and rows that nobody needs any more."""
+    """What one look at the queues brought: tasks, what to tell, and rows that nobody needs any more.
+
+    `left` are rows that are for others only.
+    """
 
     given: list[TaskGiven] = []
     told: list[Intent] = []
     done: list[Waiting] = []
     bytes: int = 0
+    left: int = 0
 
 
 class BridgePolls:
@@ -130,17 +134,18 @@ class BridgePolls:
         Refuses a missing scope, another environment than the key's, and queues that the key's roles leave out.
         """
         environment = _check(caller, request)
-        until = self._clock.now_ms() + int(request.wait_seconds * 1000)
+        began = self._clock.now_ms()
+        until = began + int(request.wait_seconds * 1000)
         look = FIRST_LOOK_MS
         while not gone():
-            given = self._look(caller, request, environment)
+            given = self._look(caller, request, environment, began)
             left = until - self._clock.now_ms()
             if given or left <= 0 or not self._pause(min(look, left)):
                 return tuple(given)
             look = min(look * 2, self._look_ms)
         return ()
 
-    def _look(self, caller: Caller, request: PollRequest, environment: str) -> list[TaskGiven]:
+    def _look(self, caller: Caller, request: PollRequest, environment: str, began: int) -> list[TaskGiven]:
         """Take what can be taken now. Rows that lead nowhere are cleared away, however many stand before a task."""
         while True:
             now, limit = self._clock.now_ms(), 2 * request.max + 8
@@ -148,12 +153,12 @@ class BridgePolls:
             if not rows:
                 return []
             with self._unit.batch():
-                found = self._take(caller, request, rows, now)
+                found = self._take(caller, request, rows, now, began)
             # Every row that was not given stands elsewhere now, or nowhere: there may be others behind them.
-            if found.given or len(rows) < limit:
+            if found.given or found.left or len(rows) < limit:
                 return found.given
 
-    def _take(self, caller: Caller, request: PollRequest, rows: Sequence[Waiting], now: int) -> _Round:
+    def _take(self, caller: Caller, request: PollRequest, rows: Sequence[Waiting], now: int, began: int) -> _Round:
         keys = [(run_pk(row.task.run_id), sk) for row in rows for sk in (HEAD, _attempt_sk(row))]
         stored = self._table.batch_get(keys)
         found = _Round()
@@ -164,6 +169,8 @@ class BridgePolls:
             attempt = self._attempts.of(stored.get((run_pk(row.task.run_id), _attempt_sk(row))))
             if head is None:
                 found.done.append(row)  # its run was removed
+            elif attempt is not None and _own_return(attempt.attempt, request.worker or caller.key_id, began):
+                found.left += 1
             elif attempt is None and not _wanted(head.body):
                 self._queue.move(row, _next_rest(row, now))
             else:
@@ -248,6 +255,11 @@ def _check(caller: Caller, request: PollRequest) -> str:
             raise invalid("FIELD_INVALID", f"from {low} to {high}{unit}", name)
     require_authority(caller, environment)
     return environment
+
+
+def _own_return(attempt: Attempt, worker: str, began: int) -> bool:
+    """Whether this very worker gave the task back while its poll was out: it is about to stop."""
+    return attempt.idle and attempt.worker == worker and attempt.lease_until >= began
 
 
 def _next_rest(row: Waiting, now: int) -> int:

@@ -210,6 +210,20 @@ def test_a_task_that_is_given_back_goes_to_another_worker_at_once_and_costs_no_d
     assert (desk.status, desk.faults) == ("completed", [])
 
 
+def test_a_poll_that_was_out_when_its_worker_gave_a_task_back_does_not_get_it() -> None:
+    desk = Desk()
+    task = desk.take()
+
+    def gives_back(ms: int) -> bool:
+        desk.clock.advance(ms)
+        desk.bridge.answers.release(WORKER, task.task_token)
+        return True
+
+    desk.bridge.polls._pause = gives_back
+    assert desk.poll(wait_seconds=3) == ()
+    assert desk.poll(worker="another")[0].delivery == 2
+
+
 def test_a_task_that_is_given_back_keeps_its_place_in_the_queue() -> None:
     desk = Desk()
     first = desk.take()

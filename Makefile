@@ -26,7 +26,7 @@ step = begin=$$(date +%s); code=0; $(2) || code=$$?; \
 # Folders that exist, so that a verb never fails on a suite that this checkout does not hold.
 tests = $(wildcard $(addprefix tests/,$(1)))
 
-.PHONY: help setup run serve test lint types format simulation-full slow e2e schema-fuzz bench bench-cost lock clean
+.PHONY: help setup run serve test examples lint types format simulation-full slow e2e schema-fuzz bench bench-cost lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -84,6 +84,10 @@ types: setup ## mypy, strict
 
 simulation-full: setup ## the simulation over SIM_SEEDS seeds on all cores
 	@$(call step,simulation over $(SIM_SEEDS) seeds,DUCTOR_SIM_SEEDS=$(SIM_SEEDS) $(BIN)/pytest -q -n auto -m full tests/simulation $(PYTEST))
+
+examples: setup ## check the examples in events/ and play their tests
+	@$(call step,definitions,$(BIN)/ductor workflow validate events >/dev/null)
+	$(call step,tests of the examples,$(BIN)/ductor test events)
 
 slow: setup ## the tests that take more than a few seconds
 	@$(call step,slow tests,$(BIN)/pytest -q -n auto -m "slow and not full and not e2e" tests $(PYTEST) || [ $$? = $(NO_TESTS) ])

@@ -12,12 +12,14 @@ from ductor.schedules.occurrences import local_times_skipped
 from ductor.steps.duration import FORMS, MAX_DURATION_MS, parse_duration
 from ductor.steps.wait import parse_instant
 from ductor.validation.found import Found
+from ductor.validation.input_schema import InputValidator
 
 MIN_RATE_MS: Final = 60_000
 """The shortest rate: one minute, the resolution of every scheduler behind it."""
 
 _CRON: Final = "SCHEDULE_CRON_INVALID"
 _YEAR: Final = 366
+_MAX_MESSAGE: Final = 200
 
 
 def check_schedule(schedule: dict[str, JSON], now: int, found: Found) -> None:
@@ -32,6 +34,18 @@ def check_schedule(schedule: dict[str, JSON], now: int, found: Found) -> None:
                 f"{gap:%Y-%m-%d %H:%M} does not exist in {zone.key} (clocks go forward): that occurrence is skipped"
             )
             found.fault("schedule.cron", "DST_GAP", message, Severity.WARNING)
+
+
+def check_scheduled_input(schedule: dict[str, JSON], schema: JSON, found: Found) -> None:
+    """Report an input that the definition's own schema, which is sound, would refuse at every occurrence."""
+    given = schedule.get("input")
+    try:
+        fault = next(InputValidator(schema).iter_errors({} if given is None else given), None)
+    except RecursionError:
+        return  # too deep to be judged: it is refused when it fires, and recorded
+    if fault is not None:
+        message = f"does not fit input_schema, so that no run could start: {fault.message[:_MAX_MESSAGE]}"
+        found.fault("schedule.input", "FIELD_INVALID", message)
 
 
 def _when(schedule: dict[str, JSON], found: Found) -> Cron | None:

@@ -21,7 +21,7 @@ from ductor.validation.graph import ancestors, check_graph
 from ductor.validation.input_schema import check_input_schema
 from ductor.validation.models import check_models
 from ductor.validation.nesting import check_nesting
-from ductor.validation.schedule import check_schedule
+from ductor.validation.schedule import check_schedule, check_scheduled_input
 from ductor.validation.view import View
 
 
@@ -59,8 +59,11 @@ def _check_document(reading: Reading, context: Context, found: Found) -> None:
     if "schedule" in document:
         check_schedule(document["schedule"], context.now, found)
     if "input_schema" in document:
-        for violation in check_input_schema(document["input_schema"]):
+        broken = list(check_input_schema(document["input_schema"]))
+        for violation in broken:
             found.add(violation)
+        if "schedule" in document and not broken:
+            check_scheduled_input(document["schedule"], document["input_schema"], found)
 
 
 def _check_step(step: Step, view: View, context: Context, found: Found) -> None:

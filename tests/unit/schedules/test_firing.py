@@ -11,10 +11,12 @@ import pytest
 from tests.unit.app.world import HELLO
 from tests.unit.schedules.desk import HOUR, MINUTE, Desk, ms, shown
 
+from ductor.app.environments import EnvironmentChanges
 from ductor.app.schedule_firing import OVERDUE_MS, occurrence_run_id
 from ductor.app.schedule_rows import jitter, next_due, read_schedule, schedule_put
 from ductor.model.lineage import Successor
 from ductor.model.payload import NULL, Inline
+from ductor.model.recurrence import ScheduleKey
 from ductor.ports import Conflict, Op, UnavailableError
 from ductor.testing.memory import MemoryTable
 
@@ -184,14 +186,17 @@ def test_after_the_last_occurrence_nothing_is_due_any_more() -> None:
 
 def test_a_run_that_may_not_start_is_recorded_and_the_schedule_goes_on() -> None:
     desk = Desk()
-    schema = {"type": "object", "required": ["order"]}
-    desk.publish({"cron": "0 * * * *"}, input_schema=schema)
-    desk.pass_time(2 * HOUR)
-    assert desk.outcomes() == [("11:00", "refused"), ("12:00", "refused")]
+    desk.admin.environments.create(desk.caller, "staging", EnvironmentChanges())
+    desk.key = ScheduleKey(desk.tenant, "hello_world", "staging")
+    desk.publish({"cron": "0 * * * *"}, environment="staging")
+    desk.admin.environments.update(desk.caller, "staging", EnvironmentChanges(active=False))
+    desk.pass_time(HOUR)
+    desk.admin.environments.update(desk.caller, "staging", EnvironmentChanges(active=True))
+    desk.pass_time(HOUR)
+    assert desk.outcomes() == [("11:00", "refused"), ("12:00", "fired")]
     refused = desk.decided()[0]
-    assert refused.code
+    assert refused.code == "ENVIRONMENT_INACTIVE"
     assert refused.message
-    assert desk.started() == []
 
 
 class Watched(MemoryTable):

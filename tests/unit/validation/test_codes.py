@@ -329,6 +329,18 @@ CASES: list[tuple[str, str, Doc, Doc]] = [
     ("SCHEDULE_CRON_INVALID", "schedule.cron", _cron("60 * * * *"), _cron("59 * * * *")),
     ("SCHEDULE_CRON_INVALID", "schedule.rate", doc(schedule={"rate": "5s"}), doc(schedule={"rate": "5m"})),
     (
+        "FIELD_INVALID",
+        "schedule.input",
+        _cron("0 9 * * *", input={"n": "x"}) | {"input_schema": {"properties": {"n": {"type": "integer"}}}},
+        _cron("0 9 * * *", input={"n": 1}) | {"input_schema": {"properties": {"n": {"type": "integer"}}}},
+    ),
+    (
+        "FIELD_INVALID",
+        "schedule.input",
+        _cron("0 9 * * *") | {"input_schema": {"required": ["n"]}},
+        _cron("0 9 * * *", input={"n": 1}) | {"input_schema": {"required": ["n"]}},
+    ),
+    (
         "SCHEDULE_TIMEZONE_INVALID",
         "schedule.timezone",
         _cron("0 9 * * *", timezone="Europe/Berlin2"),

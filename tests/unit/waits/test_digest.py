@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
+from tests.simulation.family import Family, sub
 from tests.unit.waits.gates import Gates, definition, note
 
 from ductor.app.node_controls import NodeRequest
+from ductor.app.presenting import waiting_on
 from ductor.model import transition as tr
+from ductor.model.definition import Step
+from ductor.model.enums import StepType
 from ductor.model.errors import RefusedError
 from ductor.model.run import effective_status
 from ductor.testing.digests import ARRIVAL
@@ -162,7 +167,8 @@ def test_an_arrival_that_is_too_large_fails_its_step() -> None:
     run_id = mail.arrive("x" * 300_000)
 
     error = mail.state(run_id).error
-    assert error is not None and error.code == "DIGEST_ARRIVAL_TOO_LARGE"
+    assert error is not None
+    assert error.code == "DIGEST_ARRIVAL_TOO_LARGE"
 
 
 @pytest.mark.parametrize("key", ["", None, True, ["a"], "x" * 1_025])
@@ -171,7 +177,8 @@ def test_a_key_that_is_none_fails_its_step(key: object) -> None:
     run_id = mail.arrive(1, key)
 
     error = mail.state(run_id).error
-    assert error is not None and error.code == "DIGEST_KEY_INVALID"
+    assert error is not None
+    assert error.code == "DIGEST_KEY_INVALID"
     assert mail.rows() == []
 
 
@@ -351,3 +358,66 @@ def test_a_batch_that_the_leader_cannot_use_goes_to_the_next() -> None:
 
     assert [world.status(run_id) for run_id in (first, second, third)] == ["failed", "completed", "merged"]
     assert world.output(second, "all")["arrivals"] == [second, third]
+
+
+def test_what_is_waited_for_is_shown() -> None:
+    mail = Mail()
+    first, second = mail.arrive(1), mail.arrive(2)
+
+    def shown(run_id: str) -> tuple[str, str]:
+        graph, state = mail.graph(run_id), mail.state(run_id)
+        waits = waiting_on("all", graph.by_ref["all"].step, state.root.nodes["all"])
+        assert waits is not None
+        return waits.kind, waits.detail
+
+    assert shown(first) == ("digest", "step all: the close of digest k, which it leads")
+    assert shown(second) == ("digest", "step all: the close of digest k, which another run leads")
+
+
+@pytest.mark.parametrize("limit", [30_000, 0])
+def test_a_run_whose_time_is_up_takes_its_arrival_with_it(limit: int) -> None:
+    world = Gates()
+    step = {"ref": "all", "type": "digest", "args": {"digest_key": "k", "window": "1m", "arrival": ARRIVAL}}
+    definition_id = world.publish(msgspec.structs.replace(definition(step), run_timeout_ms=limit))
+    first = world.trigger(definition_id, {"n": 1})
+    world.settle()
+    world.wait(20_000)
+    second = world.trigger(definition_id, {"n": 2})
+    world.settle()
+    world.wait(10_000)
+    world.wait(20_000)
+    world.wait(10_000)
+
+    assert world.status(first) == ("timed_out" if limit else "completed")
+    assert world.status(second) == ("timed_out" if limit else "merged")
+    assert violations(world, final=True) == []
+
+
+def test_a_leader_that_loses_a_race_hands_the_lead_on() -> None:
+    world = Gates()
+    step = {"ref": "all", "type": "digest", "args": {"digest_key": "k", "window": "1m", "arrival": ARRIVAL}}
+    nap = {"ref": "nap", "type": "wait", "args": {"duration_expr": "TRIGGER.payload.patience"}}
+    win = {"ref": "win", "type": "race", "args": {}}
+    definition_id = world.publish(definition(step, nap, win, edges=(("all", "win"), ("nap", "win"))))
+    first, second = (world.trigger(definition_id, {"n": n, "patience": ms}) for n, ms in ((1, 30_000), (2, 90_000)))
+    world.settle()
+    world.wait(30_000)
+    world.wait(30_000)
+
+    assert world.output(first, "win")["winner"] == "nap"
+    assert [each["run"] for each in world.output(second, "win")["output"]["arrivals"]] == [second]
+    assert violations(world, final=True) == []
+
+
+def test_a_merged_child_has_succeeded_with_the_name_of_its_leader() -> None:
+    family = Family()
+    digest = Step(ref="all", type=StepType.DIGEST, args={"digest_key": "k", "window": "1m", "arrival": ARRIVAL})
+    family.add("leaf", digest)
+    family.add("root", sub("one", "leaf", input={"n": 1}), sub("two", "leaf", input={"n": 2}), chain=False)
+    family.start("root")
+    family.rest()
+
+    leader, merged = family.runs("leaf")
+    assert [leader.status.value, merged.status.value] == ["completed", "merged"]
+    assert family.world.output(family.root, "two") == {"merged_into": leader.run_id}
+    assert family.state().status.value == "completed"

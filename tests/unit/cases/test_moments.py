@@ -140,3 +140,23 @@ def test_a_trigger_may_be_expected_to_be_refused() -> None:
 
 def test_where_the_test_expects_a_waiting_run_no_time_passes() -> None:
     assert one(CALL + "then: {status: waiting, nodes: {ask: waiting}}", FLOW).findings == ()
+
+
+STARTED = """
+family_slug: started
+triggers: [{patterns: [order.*], condition: EVENT.payload.n > 1, input: "${{ EVENT.payload }}"}]
+steps: [{ref: say, type: dataflow, args: {operation: project, project: {n: TRIGGER.payload.n}}}]
+output: ${{ STEPS.say.output.result }}
+"""
+
+
+def test_an_event_starts_runs_that_get_names() -> None:
+    case = "given: {input: {n: 0}}\nwhen: [{publish: {event: order.paid, payload: {n: 2}, starts: [second]}}]\n"
+
+    assert one(case + "then: {output: {n: 0}, runs: {second: {output: {n: 2}}}}", STARTED).findings == ()
+
+
+def test_an_event_that_starts_nothing_is_said() -> None:
+    case = "given: {input: {n: 0}}\nwhen: [{publish: {event: order.paid, payload: {n: 1}, starts: [second]}}]\n"
+
+    assert failed(case, STARTED) == {"when[0].publish.starts": ("1 runs that the event starts", "0")}

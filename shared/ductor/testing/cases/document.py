@@ -123,13 +123,17 @@ class Resolution(Part):
 
 
 class Published(Part):
-    """An event. `matched`: how many waiting steps it must resolve. Without an `id` each has one of its own."""
+    """An event. `matched`: how many waiting steps it must resolve. Without an `id` each has one of its own.
+
+    `starts` names the runs that its triggers must start, in the order of their admission.
+    """
 
     event: Name
     key: str = ""
     payload: JSON = Field(default_factory=dict)
     id: str | None = None
     matched: int | None = Field(default=None, ge=0)
+    starts: list[Name] | None = None
 
 
 class Sent(Part):

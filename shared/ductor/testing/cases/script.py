@@ -203,6 +203,26 @@ class Script:
         # Whoever repeats an event is told of no match: it has been delivered.
         if self._player.tries == 1 and given.matched is not None and done.matched != given.matched:
             yield Failure((*place, "matched"), f"{given.matched} waiting steps", str(done.matched))
+        if given.starts is not None:
+            self._name_started(event, given.starts, (*place, "starts"))
+
+    def _name_started(self, event: Event, names: list[str], place: Path) -> None:
+        """Runs that an event started are like those of a `trigger` from here on."""
+        started = [run_id for run_id in self._stage.run_ids() if self._is_from(run_id, event)]
+        if len(started) != len(names):
+            raise ImpossibleMomentError(Failure(place, f"{len(names)} runs that the event starts", str(len(started))))
+        taken = [name for name in names if name in self.runs]
+        if taken:
+            raise ImpossibleMomentError(Failure(place, "a name of its own", f"{taken[0]} is taken"))
+        self.runs.update(zip(names, started, strict=True))
+
+    def _is_from(self, run_id: str, event: Event) -> bool:
+        origin = self._stage.state(run_id).origin
+        cause = origin.event if not origin.parent_run_id else None
+        return isinstance(cause, dict) and (cause.get("event_name"), cause.get("event_id")) == (
+            event.event_name,
+            event.event_id,
+        )
 
     def _signal(self, moment: Moment, place: Path) -> Iterator[Failure]:
         given = moment.signal

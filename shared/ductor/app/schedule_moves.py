@@ -29,6 +29,9 @@ from ductor.schedules import next_after, read_spec, recurrence
 MAX_OWED: Final = 100
 """Occurrences of a replaced timetable that may be owed at the moment of its replacement."""
 
+TRIES: Final = 5
+"""Lost races in a row before it is left to the sweeper."""
+
 _log = logging.getLogger("ductor")
 
 
@@ -69,12 +72,15 @@ class ScheduleMoves:
         known = read_schedule(self._table, key) if self._outside is not None else None
         if known is None or known[0].told:
             return True
-        schedule, version = known
-        if not self._told(schedule):
-            return False
-        told = msgspec.structs.replace(schedule, told=True)
-        # Who changed it meanwhile tells it again.
-        return self._table.write((schedule_put(told, version),)) is None
+        for _ in range(TRIES):
+            schedule, version = known
+            if not self._told(schedule):
+                return False
+            if self._table.write((schedule_put(msgspec.structs.replace(schedule, told=True), version),)) is None:
+                return True
+            # Somebody changed it meanwhile. What this call said may have come after what theirs said.
+            known = read_schedule(self._table, key) or known
+        return False
 
     def repair(self, key: ScheduleKey) -> None:
         """Tell the outside scheduler again what it should know already. A failure is only logged."""

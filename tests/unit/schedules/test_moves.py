@@ -231,3 +231,24 @@ def test_a_family_without_a_schedule_has_no_row() -> None:
     desk = Desk()
     desk.publish(None)
     assert read_schedule(desk.table, desk.key) is None
+
+
+def test_of_two_changes_told_in_the_wrong_order_the_last_one_holds() -> None:
+    outside = Outside()
+    desk = Desk(outside=outside)
+    desk.publish(EVERY_TWO)
+
+    class Slow(Outside):
+        """Somebody else publishes and tells while this one is on its way."""
+
+        def put(self, key: ScheduleKey, recurrence: Recurrence) -> None:
+            if not self.calls:
+                self.calls[key] = recurrence
+                desk.publish(EVERY_FIVE)
+            super().put(key, recurrence)
+
+    slow = Slow()
+    desk.called_by(slow)
+    desk.publish(EVERY_TWO, title="Two")
+    assert slow.calls[desk.key].calendars[0].minutes == tuple(range(0, 60, 5))
+    assert desk.schedule().told

@@ -55,7 +55,7 @@ class InvocationQueue:
 
     def hand_back(self, delay_ms: int) -> None:
         """Make what nobody acknowledged visible after `delay_ms`, long before the queue would by itself."""
-        self._queue.retry(list(self._open), delay_ms=delay_ms)
+        self._later(list(self._open), delay_ms)
 
     def send(self, messages: Sequence[Outgoing]) -> tuple[int, ...]:
         return self._queue.send(messages)
@@ -69,7 +69,15 @@ class InvocationQueue:
             self._open.pop(receipt, None)
 
     def retry(self, receipts: Sequence[str], *, delay_ms: int) -> None:
-        self._queue.retry([receipt for receipt in receipts if receipt in self._open], delay_ms=delay_ms)
+        self._later([receipt for receipt in receipts if receipt in self._open], delay_ms)
+
+    def _later(self, receipts: list[str], delay_ms: int) -> None:
+        """Lambda gave us these receipts, so one that nobody knows is one of the past: its message was delivered again.
+
+        An action that gives a sign of life must not fail for that: whose the attempt is, its row says.
+        """
+        with suppress(ValueError):
+            self._queue.retry(receipts, delay_ms=delay_ms)
 
     def dead_letter(self, receipts: Sequence[str], reason: str) -> None:
         self._queue.bury([self._open[receipt] for receipt in receipts if receipt in self._open], reason)

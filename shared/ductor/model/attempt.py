@@ -85,9 +85,9 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     """The attempt row (`R#<run_id>`, `A#<node>#<attempt>`): made by the claim, absent before.
 
     `lease_until` is epoch ms: past it the worker counts as lost. `deliveries` counts claims of this attempt: at most 3,
-    besides the `returned` ones, which a worker that was stopped gave back. `cancel_requested` is seen by the worker at its next heartbeat. `late_output` is a success that came
-    after the attempt had ended otherwise: its effect happened, so it may have to be undone. `usage` is what its workers
-    paid language models for, by model. Times are epoch ms.
+    besides the `returned` ones, which a worker that was stopped gave back. `cancel_requested` is seen by the worker at
+    its next heartbeat. `late_output` is a success that came after the attempt had ended otherwise: its effect happened,
+    so it may have to be undone. `usage` is what its workers paid language models for, by model. Times are epoch ms.
     """
 
     task: AttemptTask

@@ -133,7 +133,10 @@ def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
     elif operation in ("GetItem", "BatchGetItem", "PutItem", "DeleteItem", "Query"):
         index = arguments.get("IndexName")
         yield (f"dynamodb:{operation}", f"Table/index/{index}" if index else "Table")
-    elif operation in ("PutObject", "GetObject"):
+    elif operation == "ListObjectsV2":
+        assert arguments["Prefix"].startswith("payloads/")
+        yield ("s3:ListBucket", "Payloads")
+    elif operation in ("PutObject", "GetObject", "DeleteObject"):
         assert arguments["Key"].startswith("payloads/")
         yield (f"s3:{operation}", "Payloads/payloads/*")
         if operation == "GetObject":

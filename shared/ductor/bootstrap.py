@@ -53,6 +53,8 @@ from ductor.app.loopback import Loopback
 from ductor.app.loops import SweeperLoop, TimerLoop
 from ductor.app.operations import Operations
 from ductor.app.payloads import PayloadStore
+from ductor.app.prices import Prices, PricesError, read_prices
+from ductor.app.run_cost import RunCosts
 from ductor.app.runs import Runs
 from ductor.app.scheduling import Scheduling
 from ductor.app.signals import Signals
@@ -99,6 +101,14 @@ class LocalSettings:
         """DUCTOR_WORKFLOWS_DIR: a folder with YAML files of global system definitions."""
         named = self.environment.get("DUCTOR_WORKFLOWS_DIR", "").strip()
         return Path(named) if named else None
+
+
+def price_list(settings: LocalSettings) -> Prices:
+    """The prices that costs of runs are estimated with: a built-in list, or DUCTOR_PRICES. Raises StartError."""
+    try:
+        return read_prices(settings.environment.get("DUCTOR_PRICES", ""))
+    except PricesError as error:
+        raise StartError(f"DUCTOR_PRICES: {error}") from error
 
 
 def action_catalog(settings: LocalSettings | None = None) -> ActionRegistry:
@@ -181,9 +191,10 @@ class LocalApp:
         self.operations = Operations(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )
-        self.runs, self.trees, self.bridge = (
+        self.runs, self.trees, self.costs, self.bridge = (
             Runs(table=table, payloads=payloads, library=library, tenants=self.tenants),
             RunTrees(table),
+            RunCosts(table, price_list(self._settings)),
             Bridge(
                 BridgeDoors(
                     table=table, payloads=payloads, intents=intents, unit=unit, clock=clock, ids=ids, faults=faults
@@ -328,6 +339,7 @@ class LocalApp:
             schedules=self.scheduling.schedules,
             continuations=self.continuations,
             trees=self.trees,
+            costs=self.costs,
             admin=self.admin,
             clock=self._clock,
             ids=self._ids,

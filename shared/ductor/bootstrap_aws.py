@@ -352,6 +352,8 @@ def api(made: Parts | None = None) -> Handler:
     from ductor.app.definitions import Definitions
     from ductor.app.keys import Keys
     from ductor.app.operations import Operations
+    from ductor.app.prices import read_prices
+    from ductor.app.run_cost import RunCosts
     from ductor.app.runs import Runs
     from ductor.app.signals import Signals
     from ductor.app.successors import Continuations
@@ -386,6 +388,7 @@ def api(made: Parts | None = None) -> Handler:
             ids=of.ids,
         ),
         trees=RunTrees(of.table),
+        costs=RunCosts(of.table, read_prices(of.settings.environment.get("DUCTOR_PRICES", ""))),
         schedules=scheduling(of).schedules,
         operations=Operations(
             table=of.table,

@@ -56,6 +56,7 @@ class ApiWorld(World):
                 schedules=self.scheduling.schedules,
                 continuations=self.continuations,
                 trees=self.trees,
+                costs=self.costs,
                 admin=self.admin,
                 clock=self.clock,
                 ids=self.ids,

@@ -9,6 +9,7 @@ from ductor.api.deps import ApiDeps
 from ductor.api.routes.batches import BatchRoutes
 from ductor.api.routes.bridge import BridgeRoutes
 from ductor.api.routes.connections import ConnectionRoutes
+from ductor.api.routes.costs import CostRoutes
 from ductor.api.routes.decisions import DecisionRoutes
 from ductor.api.routes.definitions import DefinitionRoutes
 from ductor.api.routes.environments import EnvironmentRoutes
@@ -48,6 +49,7 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
         *EventRoutes(deps.events).routes(),
         *BridgeRoutes(deps.bridge).routes(),
         *RunReadRoutes(deps.runs, deps.clock).routes(),
+        *CostRoutes(deps.costs).routes(),
         *KeyRoutes(deps.keys, deps.admin).routes(),
         *EnvironmentRoutes(deps.admin).routes(),
         *ConnectionRoutes(deps.admin).routes(),

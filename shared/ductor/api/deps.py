@@ -13,6 +13,7 @@ from ductor.app.definitions import Definitions
 from ductor.app.events import Events
 from ductor.app.keys import Keys
 from ductor.app.operations import Operations
+from ductor.app.run_cost import RunCosts
 from ductor.app.runs import Runs
 from ductor.app.schedules import Schedules
 from ductor.app.signals import Signals
@@ -40,6 +41,7 @@ class ApiDeps:
     operations: Operations
     continuations: Continuations
     trees: RunTrees
+    costs: RunCosts
     admin: Administration
     clock: Clock
     ids: Ids

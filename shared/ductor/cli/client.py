@@ -116,6 +116,10 @@ class Client:
         """All runs that one trigger led to."""
         return self._data("GET", f"/api/workflows/runs/{_part(run_id)}/tree")
 
+    def cost(self, run_id: str) -> Document:
+        """What a run costs on AWS, as an estimate."""
+        return self._data("GET", f"/api/workflows/runs/{_part(run_id)}/cost")
+
     def output(self, run_id: str) -> Any:
         """The output of a completed run, not redacted."""
         return self._data("GET", f"/api/workflows/runs/{_part(run_id)}/output").get("output")

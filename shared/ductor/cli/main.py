@@ -221,6 +221,14 @@ def tree(run: str, shown: Shown = Format.TEXT, data: Data = Path("data")) -> Non
 
 
 @runs.command()
+def cost(run: str, shown: Shown = Format.TEXT, data: Data = Path("data")) -> None:
+    """Show what a run costs on AWS by service, estimated from what it counted; here, what it would cost there."""
+    from ductor.cli import cost as command
+
+    command.show(run, shown=shown, data=data)
+
+
+@runs.command()
 def watch(run: str, data: Data = Path("data")) -> None:
     """Follow a run until it ends; exit 1 unless it completes. A restart of the server does not end the watch."""
     from ductor.cli import runs as command

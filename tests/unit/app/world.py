@@ -26,6 +26,8 @@ from ductor.app.keys import Keys
 from ductor.app.library import Library
 from ductor.app.operations import Operations
 from ductor.app.payloads import PayloadStore
+from ductor.app.prices import Prices
+from ductor.app.run_cost import RunCosts
 from ductor.app.runs import Runs
 from ductor.app.scheduling import Scheduling
 from ductor.app.signals import Signals
@@ -157,6 +159,7 @@ class World:
             ids=self.ids,
         )
         self.trees = RunTrees(self.table)
+        self.costs = RunCosts(self.table, Prices())
         self.operations = Operations(
             table=self.table,
             payloads=self.payloads,

@@ -1,0 +1,76 @@
+"""What steps cost, held down; and what a run says of its own cost, held against the meter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.benchmarks.definitions import chain, dataflow_chain, fan_out
+from tests.benchmarks.meter import per
+from tests.benchmarks.metered import MeteredWorld, metered_world
+
+from ductor.app.prices import MILLION, Prices, Usage, bill, total
+
+LATEST_MS = 900_000
+TOLERANCE = 0.05
+"""By how much an estimate may be off, but for the duration of functions, which depends on the machine."""
+
+
+@pytest.fixture
+def world() -> Iterator[MeteredWorld]:
+    with metered_world() as made:
+        yield made
+
+
+def metered(world: MeteredWorld, document: dict[str, Any], runs: int) -> tuple[list[str], Usage]:
+    """That many runs at once, when the functions are warm, and what one of them used."""
+    definition = world.publish({"environment": "default", "title": "Workload", **document})
+    for number in (1, runs):
+        world.meter.forget()
+        started = [world.trigger(definition) for _ in range(number)]
+        world.pump("intents.fifo", "steps")
+        world.clock.advance(LATEST_MS)
+        world.pump()
+        world.deliver_events()
+    return started, per(world.meter.total(), runs)
+
+
+def dollars(usage: Usage, *, without_duration: bool = False) -> float:
+    lines = bill(usage, Prices())
+    return total(tuple(line for line in lines if not (without_duration and line.unit == "GB-seconds")))
+
+
+def test_a_chain_of_actions_at_load_stays_within_its_budget_of_requests(world: MeteredWorld) -> None:
+    _, usage = metered(world, chain(6), 10)
+    step = per(usage, 6)
+    assert step.table_writes <= 5.7  # 4, and 10 for each run
+    assert step.table_reads <= 2.6
+    assert step.fifo_requests <= 0.6
+    assert step.queue_requests <= 0.6
+    assert step.invocations <= 0.85
+    assert step.log_bytes <= 600
+    assert dollars(step) * MILLION <= 6.0
+
+
+def test_a_further_step_in_the_coordinator_is_next_to_free(world: MeteredWorld) -> None:
+    _, short = metered(world, dataflow_chain(10), 10)
+    _, long = metered(world, dataflow_chain(30), 10)
+    assert (dollars(long, without_duration=True) - dollars(short, without_duration=True)) / 20 * MILLION <= 0.1
+    assert dollars(per(long, 30)) * MILLION <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("document", "runs", "which"),
+    [(chain(8), 1, "alone"), (chain(4), 10, "at_load"), (dataflow_chain(10), 10, "at_load"), (fan_out(30), 1, "alone")],
+)
+def test_a_run_estimates_what_the_meter_counts(
+    world: MeteredWorld, document: dict[str, Any], runs: int, which: str
+) -> None:
+    started, usage = metered(world, document, runs)
+    cost = world.ok("GET", f"/api/workflows/runs/{started[-1]}/cost")
+    lines = {(line["service"], line["unit"]): line["amount"] for line in cost[which]["lines"]}
+    duration = lines.pop(("Lambda", "GB-seconds"))
+    assert sum(lines.values()) == pytest.approx(dollars(usage, without_duration=True), rel=TOLERANCE)
+    assert duration > 0
+    assert cost["at_load"]["amount"] <= cost["alone"]["amount"]

@@ -112,6 +112,15 @@ def test_a_limit_fails_the_run_by_name_and_a_redrive_begins_anew() -> None:
     assert [key.split("/")[-2:] for _, _, key in scene.world.ledger.tool_calls] == [["c1", "t0.0"], ["c2", "t0.0"]]
 
 
+def test_a_crash_after_the_end_of_a_conversation_tells_of_that_end_and_begins_none() -> None:
+    scene = Scene(flow(agent("turns=9", max_turns=2)))
+    work_and_die(scene, 3, after=True)
+    scene.settle()
+    (row,) = scene.world.attempts(scene.run_id)
+    assert (row.deliveries, row.error and row.error.code) == (2, "AI_TURNS_EXCEEDED")
+    assert len(scene.world.ledger.tool_calls) == 1
+
+
 def test_a_cancelled_run_gets_no_further_turn() -> None:
     scene = Scene(flow(agent("turns=2")))
     scene.deliver()
@@ -157,6 +166,6 @@ def test_an_agent_that_did_not_read_its_record_would_be_found_out() -> None:
     assert [fault for fault in scene.faults if "ran after its end" in fault]
 
 
-def _blind(journal: Journal, run_id: str, node: str, opens: str) -> Conversation:
+def _blind(journal: Journal, run_id: str, node: str, opens: str, attempt: int) -> Conversation:
     """Reads the first turn only."""
     return Conversation(run_id, node, 1, opens, journal.entries(run_id, node, 1)[:1])

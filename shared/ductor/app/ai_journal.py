@@ -71,12 +71,15 @@ class Journal:
         self._table = table
         self._payloads = payloads
 
-    def open(self, run_id: str, node: str, opens: str) -> Conversation:
-        """The conversation that goes on: the last one, unless it was closed or was about something else."""
+    def open(self, run_id: str, node: str, opens: str, attempt: int) -> Conversation:
+        """The conversation that goes on: the last one, unless it was about something else or was closed before `attempt`.
+
+        One that this very attempt closed comes to the same end again: its worker died before it could tell.
+        """
         number = 1
         while True:
             entries = self.entries(run_id, node, number)
-            if not entries or (_about(entries) == opens and not isinstance(entries[-1], Closed)):
+            if not entries or (_about(entries) == opens and not _over(entries[-1], attempt)):
                 return Conversation(run_id, node, number, opens, entries)
             number += 1
 
@@ -130,6 +133,10 @@ class Journal:
     def _entry(self, run_id: str, row: Item) -> Entry:
         found: Entry = msgspec.convert(self._payloads.load(run_id, _decode(row.body)), Entry)
         return found
+
+
+def _over(last: Entry, attempt: int) -> bool:
+    return isinstance(last, Closed) and last.attempt != attempt
 
 
 def _about(entries: list[Entry]) -> str:

@@ -91,20 +91,24 @@ class AiSteps:
     ) -> tuple[Conversation, Finish]:
         """Go on with the conversation until it ends. A crash anywhere loses at most the move that was being made."""
         provider = self._provider(ctx)
-        talk = self._journal.open(ctx.run_id, ctx.node, _digest(args, ctx))
+        talk = self._journal.open(ctx.run_id, ctx.node, _digest(args, ctx), ctx.attempt)
         while True:
             move = next_move(rules, talk.entries)
             if isinstance(move, Finish):
                 return talk, move
             if isinstance(move, GiveUp):
-                closed = Closed(code=move.code, at=self._clock.now_ms(), attempt=ctx.attempt)
-                self._journal.append(talk, closed, ctx.connection)
+                self._close(talk, move, ctx)
                 raise ActionError(move.code, move.message, move.retryable, _usage(talk))
             ctx.heartbeat({"turn": len(turns_of(talk.entries)) + isinstance(move, AskModel)})
             if isinstance(move, AskModel):
                 self._ask(talk, provider, _request(call, move, tools.specs), ctx)
             else:
                 self._run(talk, tools, move, ctx)
+
+    def _close(self, talk: Conversation, move: GiveUp, ctx: ActionContext) -> None:
+        if not isinstance(talk.entries[-1], Closed):
+            closed = Closed(code=move.code, at=self._clock.now_ms(), attempt=ctx.attempt)
+            self._journal.append(talk, closed, ctx.connection)
 
     def _provider(self, ctx: ActionContext) -> ModelProvider:
         kind = ctx.connection.type if ctx.connection is not None else ""

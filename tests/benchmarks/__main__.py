@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks import engine, local, scatter, served
+from tests.benchmarks import engine, listing, local, scatter, served
 from tests.benchmarks.definitions import chain, fan_out
 
 RESULTS = Path("bench-results")
@@ -103,6 +103,13 @@ def _memory() -> list[Figure]:
     ]
 
 
+def _listing() -> list[Figure]:
+    return [
+        Figure(f"100,000 runs, a page by {name}, p95 CPU", taken, "ms", "<= 50", taken <= 50)
+        for name, taken in listing.p95_ms().items()
+    ]
+
+
 GROUPS: dict[str, Callable[[], list[Figure]]] = {
     "engine": _engine,
     "throughput": _throughput,
@@ -110,6 +117,7 @@ GROUPS: dict[str, Callable[[], list[Figure]]] = {
     "start": _start,
     "memory": _memory,
     "scatter": _scatter,
+    "listing": _listing,
 }
 
 if __name__ == "__main__":

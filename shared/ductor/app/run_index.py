@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ductor.app.headers import shard, sort_time
+from ductor.model.enums import RunStatus
 from ductor.model.json import JSON, encode
 from ductor.model.run import Origin, RunState
-from ductor.model.transition import NodeCompleted, Transition
+from ductor.model.transition import NodeCompleted, RunEnded, Transition
 from ductor.ports import Item, Put
 
 FIRST_VERSION: Final = 1
@@ -24,6 +25,7 @@ FORKED_VERSION: Final = 2
 """The same of a fork, whose first header is a commit of its own."""
 
 TYPE: Final = "type"
+ENDED: Final = "ended"
 JOURNEY: Final = "journey"
 ROOT: Final = "root"
 PARENT: Final = "parent"
@@ -47,6 +49,11 @@ def origin_pk(tenant: str, kind: str, value: str, number: int) -> str:
     return f"RO#{tenant}#{number}#{kind}#{value}"
 
 
+def ended_pk(tenant: str, family: str, status: RunStatus, number: int) -> str:
+    """Partition of the runs of a family that ended, at least once, otherwise than well."""
+    return origin_pk(tenant, ENDED, f"{alike(family)}#{status.value}", number)
+
+
 def alike(slug: str) -> str:
     """A family slug with `-` and `_` made the same."""
     return slug.replace("-", "_")
@@ -57,15 +64,15 @@ def value_text(value: JSON) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 
-def index_puts(
-    origin: Origin, version: int, transitions: Iterable[Transition], *, forked: bool = False
-) -> list[Put]:
+def index_puts(origin: Origin, version: int, transitions: Iterable[Transition], *, forked: bool = False) -> list[Put]:
     """The rows that the next commit of a run at `version` needs."""
     first = version <= (FORKED_VERSION if forked else FIRST_VERSION)
     keys = {*_label_keys(origin), *_origin_keys(origin)} if first else set()
     for transition in transitions:
         if isinstance(transition, NodeCompleted) and transition.attributes:
             keys.update(_attribute_keys(origin, transition.attributes.items()))
+        elif isinstance(transition, RunEnded) and transition.status is not RunStatus.COMPLETED:
+            keys.add(ended_pk(origin.tenant, origin.family_slug, transition.status, shard(origin.run_id)))
     sort = index_sort(origin)
     return [Put(Item(pk=pk, sk=sort)) for pk in sorted(keys)]
 

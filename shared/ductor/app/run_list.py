@@ -23,6 +23,7 @@ from ductor.app.headers import (
 )
 from ductor.app.run_filter import ACTIVE, RunFilter, matches
 from ductor.app.run_index import (
+    ENDED,
     JOURNEY,
     PARENT,
     ROOT,
@@ -37,6 +38,8 @@ from ductor.app.run_index import (
 from ductor.model.enums import RunStatus
 from ductor.model.run import RunState
 from ductor.ports import Index, Item, Table
+
+_ILL: Final = frozenset(status for status in RunStatus if status.terminal and status is not RunStatus.COMPLETED)
 
 MAX_SCANNED: Final = 2_000
 """Runs looked at for one page. A page may then be short, or even empty, and still have a next one."""
@@ -55,7 +58,7 @@ def find_runs(table: Table, tenant: str, wanted: RunFilter, limit: int | None, c
     """One page of runs. The index only finds them: what is tested and shown is the header as it is now."""
     size = page_size(limit)
     bound_to = binding(tenant, ["runs", msgspec.to_builtins(wanted)])
-    keys = _newest_first(table, tenant, wanted, unseal(bound_to, cursor))
+    keys = _newest_first(table, tenant, wanted, unseal(bound_to, cursor), max(8, size // 4))
     found: list[tuple[Item, RunState]] = []
     scanned = 0
     while scanned < MAX_SCANNED:
@@ -74,12 +77,14 @@ def find_runs(table: Table, tenant: str, wanted: RunFilter, limit: int | None, c
     return FoundRuns(tuple(found), seal(bound_to, chunk[-1][0]))
 
 
-def _newest_first(table: Table, tenant: str, wanted: RunFilter, before: str | None) -> Iterator[tuple[str, str]]:
+def _newest_first(
+    table: Table, tenant: str, wanted: RunFilter, before: str | None, first: int
+) -> Iterator[tuple[str, str]]:
     """(sort key, run id) of candidates, merged over all shards, without repetitions."""
     low = sort_time(wanted.started_after)
     high = f"{sort_time(wanted.started_before - 1)}#~" if wanted.started_before else "~"
     high = min(high, before) if before else high
-    streams = [_stream(table, pk, index, low, high) for pk, index in _partitions(tenant, wanted)]
+    streams = [_stream(table, pk, index, low, high, first) for pk, index in _partitions(tenant, wanted)]
     streams += [_alone(table, tenant, run_id, low, high) for run_id in {wanted.root_run_id, wanted.journey_id} - {""}]
     last = before
     for sort in heapq.merge(*streams, reverse=True):
@@ -94,8 +99,10 @@ def _partitions(tenant: str, wanted: RunFilter) -> Iterator[tuple[str, Index | N
     statuses = (wanted.status,) if wanted.status else ACTIVE if wanted.active_only else ()
     few = [(name, value) for name, value in _origins(wanted) if value]
     rare = bool(statuses) and wanted.status is not RunStatus.COMPLETED
+    family = wanted.workflow_type or wanted.schedule
     if rare and few and few[0][0] in (TYPE, SCHEDULE):
-        few = []
+        # Few runs are alive, and of those that ended otherwise than well each family's are apart.
+        few = [(ENDED, f"{alike(family)}#{wanted.status}")] if wanted.status in _ILL else []
     for number in range(SHARDS):
         if wanted.labels:
             yield label_pk(tenant, *wanted.labels[0], number), None
@@ -134,10 +141,13 @@ def _alone(table: Table, tenant: str, run_id: str, low: str, high: str) -> Itera
         yield item.i2[1]
 
 
-def _stream(table: Table, pk: str, index: Index | None, low: str, high: str) -> Iterator[str]:
+def _stream(table: Table, pk: str, index: Index | None, low: str, high: str, first: int) -> Iterator[str]:
+    """The keys of one partition; few at first, because a page needs only some of each."""
     cursor: str | None = None
+    limit = first
     while True:
-        page = table.query(pk, low=low, high=high, index=index, limit=_CHUNK, cursor=cursor, descending=True)
+        page = table.query(pk, low=low, high=high, index=index, limit=limit, cursor=cursor, descending=True)
+        limit = min(limit * 4, _CHUNK)
         for item in page.items:
             pair = (pk, item.sk) if index is None else item.i1 if index is Index.I1 else item.i2
             if pair is not None:

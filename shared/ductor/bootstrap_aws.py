@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ductor.adapters.aws.blobs import S3Blobs
 from ductor.adapters.aws.bus import EventBridgeBus
 from ductor.adapters.aws.clients import Clients
-from ductor.adapters.aws.cron import AwsCronSchedules, CronTarget, read_call
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.records import messages_of
 from ductor.adapters.aws.secrets import SsmSecrets
@@ -31,6 +30,7 @@ from ductor.ports import Clock, Ids
 
 if TYPE_CHECKING:
     from ductor.actions.registry import ActionRegistry
+    from ductor.adapters.aws.cron import AwsCronSchedules
     from ductor.app.events import Events
     from ductor.app.scheduling import Scheduling
     from ductor.app.trigger import Triggers
@@ -123,6 +123,8 @@ class Parts:
 
     @cached_property
     def cron(self) -> AwsCronSchedules:
+        from ductor.adapters.aws.cron import AwsCronSchedules, CronTarget
+
         target = CronTarget(
             queue_arn=self.settings.need("DUCTOR_CRON_ARN"),
             group=self.settings.need("DUCTOR_CRON_GROUP"),
@@ -277,6 +279,7 @@ def timer(made: Parts | None = None) -> Handler:
 
 def schedule(made: Parts | None = None) -> Handler:
     """The function of the schedule queue, into which EventBridge Scheduler puts its calls."""
+    from ductor.adapters.aws.cron import read_call
     from ductor.lambdas.schedules import ScheduleBatches
 
     of = made or parts()

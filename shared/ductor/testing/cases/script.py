@@ -111,7 +111,7 @@ class Script:
                 yield Failure((*place, "runs", name), "a run that a moment started", f"started were: {known}")
 
     def _all_ended(self) -> bool:
-        return all(self._stage.state(run_id).status.terminal for run_id in self._stage.run_ids())
+        return all(self._stage.ended(run_id) for run_id in self._stage.run_ids())
 
     def story(self, name: str) -> list[str]:
         """A run in a few lines."""

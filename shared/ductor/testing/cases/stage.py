@@ -20,6 +20,7 @@ from ductor.app.connecting import ENVIRONMENT_MODE, Connecting
 from ductor.app.connection_rows import ConnectionRow, connections_pk, id_sk, row_item
 from ductor.app.definitions import Definitions
 from ductor.app.gate import Gate
+from ductor.app.headers import HEAD, read_header, run_pk
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
@@ -73,6 +74,7 @@ class Stage(World):
     def __init__(self, seed: int, actions: ActionRegistry, given: Given) -> None:
         self._actions = actions
         self._given = given
+        self._callers: dict[str, Caller] = {}
         super().__init__(seed)
         # One process: what it held when it died nobody else can hold.
         del self.workers[1:]
@@ -114,8 +116,16 @@ class Stage(World):
         return Gate(self._table)
 
     def _caller_of(self, run_id: str) -> Caller:
-        origin = self.state(run_id).origin
-        return Caller(origin.family_slug, self.value(run_id, origin.input))
+        known = self._callers.get(run_id)
+        if known is None:
+            origin = self.state(run_id).origin
+            known = self._callers[run_id] = Caller(origin.family_slug, self.value(run_id, origin.input))
+        return known
+
+    def ended(self, run_id: str) -> bool:
+        """Whether the run has ended, without a look at its items."""
+        item = self.table.get(run_pk(run_id), HEAD)
+        return item is not None and read_header(item).status.terminal
 
     def set_up(self, workflows: Sequence[Workflow]) -> Published:
         """Publish the workflows, the last one being the one under test. Raises UnpublishableError."""

@@ -26,6 +26,9 @@ from ductor.app.worker import Worker
 from ductor.ports import UnavailableError
 from ductor.testing.memory import SeededIds
 
+pytestmark = pytest.mark.timeout(400)
+"""Everything that the functions do takes its time on a busy machine."""
+
 SOURCES = {
     "Coordinator": "IntentsQueue",
     "Step": "StepsQueue",

@@ -28,13 +28,17 @@ class Source:
 def collect(names: Sequence[str], *, cases: bool = False) -> list[Source]:
     """Every named text once, in order. Raises Failure when a name matches nothing or cannot be read.
 
-    Patterns and folders stand for the definitions in them or, with `cases`, for the tests (`*.test.yaml`); a file
-    that is named itself is taken as it is.
+    Patterns and folders stand for the definitions in them or, with `cases`, for the tests (`*.test.yaml`). Of named
+    files those of the other kind are left out too, because it may have been the shell that expanded a pattern.
     """
     paths: dict[str, None] = {}
     for name in names:
         paths |= dict.fromkeys(_matches(name, cases=cases))
-    return [_read(path) for path in paths]
+    wanted = [path for path in paths if path.endswith(CASE_SUFFIXES) is cases]
+    if not wanted and paths and not cases:
+        hint = f"ductor test {' '.join(paths)}"
+        raise Failure("these are tests of workflows, no definitions", code=Exit.USAGE, hint=hint)
+    return [_read(path) for path in wanted or paths]
 
 
 def _matches(name: str, *, cases: bool) -> Iterator[str]:

@@ -132,6 +132,15 @@ def test_folders_and_patterns_stand_for_the_tests_in_them(folder: Path) -> None:
     assert ductor("workflow", "validate", folder / "*.yaml").exit_code == 0
 
 
+def test_of_files_that_the_shell_has_listed_each_command_takes_its_own(folder: Path) -> None:
+    listed = sorted(folder.glob("*.yaml"))
+
+    assert ductor("test", *listed, "--filter", "hello").exit_code == 0
+    assert ductor("workflow", "validate", *listed).exit_code == 0
+    refused = ductor("workflow", "validate", folder / "flow.test.yaml")
+    assert (refused.exit_code, "these are tests of workflows" in refused.output) == (2, True)
+
+
 @pytest.mark.parametrize("names", [(), ("nowhere",), ("nowhere/*.yaml",)])
 def test_names_that_lead_nowhere_are_a_wrong_command_line(names: tuple[str, ...]) -> None:
     assert ductor("test", *names).exit_code == 2

@@ -49,8 +49,9 @@ class Workload:
 WORKLOADS = (
     Workload("200 x chain of 10 actions", chain(10), 200, 10, 10, 10, 6.0),
     Workload("200 x chain of 10 dataflows", dataflow_chain(10), 200, 10, 10, 0, 1.0),
+    Workload("100 x chain of 30 dataflows", dataflow_chain(30), 100, 30, 30, 0, 1.0),
     Workload("10 x fan-out of 100 actions", fan_out(100), 10, 102, 103, 102, 6.0),
-    Workload("10 x chain of 500 actions", chain(500), 10, 500, 500, 500),
+    Workload("10 x chain of 100 actions", chain(100), 10, 100, 100, 100, 6.0),
     Workload("1 x chain of 500 actions", chain(500), 1, 500, 500, 500),
     Workload("1 x chain of 10 actions", chain(10), 1, 10, 10, 10),
 )

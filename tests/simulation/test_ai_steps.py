@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from unittest.mock import patch
 
 import pytest
 from tests.simulation.scene import Scene, edge, flow, shape
 
 from ductor.app.ai_journal import Conversation, Entry, Journal, Turn
-from ductor.model.definition import Retry, Step
-from ductor.model.enums import StepType
+from ductor.model.definition import Definition, Retry, Step
+from ductor.model.enums import EdgeType, StepType
 from ductor.testing.actors import LEASE_MS
 from ductor.testing.chaos import Crash
-from ductor.testing.models import TOOL
+from ductor.testing.models import TOOL, ai_step
+from ductor.testing.seeds import run_seed
 
 
 def agent(plan: str, retry: Retry | None = None, **args: object) -> Step:
@@ -169,3 +172,21 @@ def test_an_agent_that_did_not_read_its_record_would_be_found_out() -> None:
 def _blind(journal: Journal, run_id: str, node: str, opens: str, attempt: int) -> Conversation:
     """Reads the first turn only."""
     return Conversation(run_id, node, 1, opens, journal.entries(run_id, node, 1)[:1])
+
+
+def _talkative(rng: random.Random, number: int) -> Definition:
+    """A chain of steps that ask models."""
+    refs = "abc"[: rng.randint(1, 3)]
+    kinds = [rng.choice((StepType.AI_AGENT, StepType.AI_AGENT, StepType.AI_ACTION)) for _ in refs]
+    steps = tuple(ai_step(rng, kind, {"ref": ref}) for ref, kind in zip(refs, kinds, strict=True))
+    edges = tuple(edge(one, two, rng.choice((EdgeType.SUCCESS, EdgeType.DONE))) for one, two in pairwise(refs))
+    return Definition(family_slug=f"f{number}", steps=steps, edges=edges)
+
+
+def test_random_faults_repeat_only_calls_that_were_under_way() -> None:
+    """Each world is checked for calls that ran after their end."""
+    calls = 0
+    with patch("ductor.testing.seeds.random_definition", _talkative):
+        for seed in range(500_000, 500_080):
+            calls += len(run_seed(seed, "storm").ledger.tool_calls)
+    assert calls > 50

@@ -72,7 +72,7 @@ class Journal:
         self._payloads = payloads
 
     def open(self, run_id: str, node: str, opens: str, attempt: int) -> Conversation:
-        """The conversation that goes on: the last one, unless it was about something else or was closed before `attempt`.
+        """The conversation that goes on: the last one, unless it was about something else or was closed before.
 
         One that this very attempt closed comes to the same end again: its worker died before it could tell.
         """

@@ -33,6 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("guides")
     (folder / "system").mkdir()
     (folder / "system" / "cleanup.yaml").write_text(SYSTEM)
+    (folder / "system" / "cleanup.test.yaml").write_text("type: workflow_test\nworkflow: cleanup.yaml\n")
     server = Server(folder / "data", {"DUCTOR_WORKFLOWS_DIR": str(folder / "system")})
     server.start()
     yield server

@@ -163,7 +163,8 @@ class BridgeAnswers:
             if attempt.deliveries == ref.delivery and done(attempt):
                 return row
             _check_holder(ref, attempt)
-            winner = self._attempts.replace(row, change(attempt, self._clock.now_ms()))
+            changed = msgspec.structs.replace(change(attempt, self._clock.now_ms()), actor=caller.key_id)
+            winner = self._attempts.replace(row, changed)
             if winner is None:
                 self._faults.at("bridge.after_answer")
                 return row

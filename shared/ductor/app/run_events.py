@@ -83,6 +83,7 @@ def attempt_view(presenter: Presenter, attempt: Attempt, scheduled_at: int = 0) 
         status=attempt.status.value,
         deliveries=attempt.deliveries,
         worker=attempt.worker,
+        actor=attempt.actor,
         scheduled_at=scheduled_at or task.scheduled_at or None,
         started_at=attempt.started_at or None,
         heartbeat_at=attempt.heartbeat_at or None,

@@ -154,7 +154,8 @@ class SaidView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
-    """One execution by a worker. `deliveries` counts the workers that took it, more than one after a loss.
+    """One execution by a worker. `deliveries` counts the workers that took it, more than one after a loss. `actor` is
+    the API key of a worker outside.
 
     An input or output over 8 KB is None here and marked large; a node's output is read at its own path.
     """
@@ -166,6 +167,7 @@ class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     deliveries: int
     worker: str
+    actor: str
     scheduled_at: int | None
     started_at: int | None
     heartbeat_at: int | None

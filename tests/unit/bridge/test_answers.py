@@ -50,6 +50,14 @@ def test_the_result_is_the_steps_output(output: Any) -> None:
     assert desk.faults == []
 
 
+def test_the_attempt_names_the_key_that_answered() -> None:
+    desk = Desk()
+    task = desk.take()
+    assert desk.row().actor == "worker-key"
+    desk.complete(task, {"v": 1}, caller=msgspec.structs.replace(WORKER, key_id="another-key"))
+    assert desk.row().actor == "another-key"
+
+
 def test_the_same_result_may_be_sent_again() -> None:
     desk = Desk()
     task = desk.take()

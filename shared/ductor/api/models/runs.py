@@ -216,6 +216,7 @@ class Attempt(AnswerModel):
     status: str
     deliveries: int
     worker: str
+    actor: str = Field("", description="The API key of the worker outside that took or answered it; else empty.")
     scheduled_at: When
     started_at: When
     heartbeat_at: When

@@ -41,7 +41,7 @@ from ductor.ports import Index, Item, Table
 
 _ILL: Final = frozenset(status for status in RunStatus if status.terminal and status is not RunStatus.COMPLETED)
 
-MAX_SCANNED: Final = 2_000
+MAX_SCANNED: Final = 1_000
 """Runs looked at for one page. A page may then be short, or even empty, and still have a next one."""
 
 _CHUNK: Final = 100

@@ -173,3 +173,39 @@ def test_variables_of_the_trigger_and_of_the_environment() -> None:
     given = "given: {variables: {b: 5}, environment: {a: 4}, steps: {call: {}}}\n"
 
     assert one(given + "then: {output: {a: 4, b: 5}}", flow).findings == ()
+
+
+ASKING = """
+family_slug: asking
+steps:
+  - ref: sort
+    type: ai_action
+    args:
+      {model: m, prompt: p, max_tokens: 9,
+       output_schema: {type: object, required: [queue], properties: {queue: {enum: [a]}}}}
+"""
+
+
+def test_a_model_is_mocked_with_an_answer_that_fits_its_schema() -> None:
+    assert one("given: {steps: {sort: {output: {object: {queue: a}}}}}", ASKING).findings == ()
+    for output in ("{object: {queue: b}}", "{text: a}", "{}"):
+        found = failed(f"given: {{steps: {{sort: {{output: {output}}}}}}}\nthen: {{status: failed}}", ASKING)
+        assert found["given"][1].startswith("the mock of sort gives no `object` that fits the output_schema: answer")
+
+
+WORKED = """
+family_slug: worked
+steps: [{ref: render, type: bridge, retry_max_attempts: 2, args: {task_type: image.render, input: {n: 1}}}]
+"""
+
+
+def test_a_worker_outside_is_mocked_by_step_or_by_type_of_task() -> None:
+    assert one("given: {steps: {render: {output: {n: '${{ INPUT.n }}'}, delay: 2h}}}", WORKED).findings == ()
+    assert one("given: {actions: {image.render: [{error: X}, {output: {}}]}}", WORKED).findings == ()
+
+
+def test_without_a_mock_a_task_waits_for_its_worker() -> None:
+    waits = "{advance: 9d}, {expect: {nodes: {render: scheduled}}}"
+    case = f"when: [{waits}, {{resolve: {{step: render, payload: {{by: hand}}}}}}]\n"
+
+    assert one(case + "then: {output: {render: {by: hand}}}", WORKED).findings == ()

@@ -14,9 +14,10 @@ from ductor.actions.action import Action
 from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError
 from ductor.actions.registry import ActionRegistry
+from ductor.app.ai_output import check
 from ductor.expressions import ExpressionError, compile_template
 from ductor.model.enums import StepType
-from ductor.model.json import JSON
+from ductor.model.json import JSON, encode
 from ductor.steps.duration import parse_duration
 from ductor.testing.cases.document import Given, Reply
 from ductor.testing.cases.forms import milliseconds
@@ -84,9 +85,21 @@ class Mocks(Doubles):
 
     def _asking(self, kind: StepType) -> Action:
         def run(args: dict[str, JSON], ctx: ActionContext) -> Any:
-            return self._answer(kind.value, args, ctx)
+            answer = self._answer(kind.value, args, ctx)
+            self._check_shape(answer, args.get("output_schema"), ctx)
+            return answer
 
         return Action(name=kind.value, function=run, blocking=False)
+
+    def _check_shape(self, answer: JSON, schema: JSON, ctx: ActionContext) -> None:
+        """A step with an `output_schema` never gives another object, so its mock must not either."""
+        if not isinstance(schema, dict):
+            return
+        found = check(encode(answer.get("object") if isinstance(answer, dict) else None).decode(), schema).faults
+        if found:
+            told = f"the mock of {ctx.node} gives no `object` that fits the output_schema: {found[0].message}"
+            self.gaps.setdefault(told)
+            raise ActionError("MOCK_INVALID", told, retryable=False)
 
     def _mocked(self, action: Action) -> Action:
         def run(args: dict[str, JSON], ctx: ActionContext) -> Any:

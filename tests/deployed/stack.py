@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.deployed.emulator import ARCHITECTURE, ROOT, RUNTIME, TOOLS, MiniStack
+from tests.deployed.emulator import ARCHITECTURE, REGION, ROOT, RUNTIME, TOOLS, MiniStack
 
 NAME = "ductor-test"
+MODEL = "amazon.nova-lite-v1:0"
 STEP_TIMEOUT = 10
 STEP_VISIBILITY = 12
 PATIENCE_S = 90.0
@@ -42,6 +43,7 @@ class Stack:
             *("--s3-prefix", "test", "--parameter-overrides", *chosen),
             *(f"StepTimeout={STEP_TIMEOUT}", f"StepVisibility={STEP_VISIBILITY}", "ActionModules=deadly"),
             f"ActionsLayer={self._actions_layer()}",
+            f"BedrockModels=arn:aws:bedrock:{REGION}::foundation-model/{MODEL}",
         )
         answer = self.aws.client("cloudformation").describe_stacks(StackName=NAME)
         self.outputs = {one["OutputKey"]: one["OutputValue"] for one in answer["Stacks"][0]["Outputs"]}
@@ -88,7 +90,7 @@ class Stack:
     def client(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.keys['DUCTOR_API_KEY']}"}
         headers["X-Tenant-ID"] = self.keys["DUCTOR_TENANT_ID"]
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=90)
 
     def publish(self, document: dict[str, Any]) -> str:
         with self.client() as client:

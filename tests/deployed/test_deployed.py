@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.deployed.emulator import ROOT
-from tests.deployed.stack import Stack, wait_until
+from tests.deployed.stack import PATIENCE_S, Stack, wait_until
 from tests.functions.definitions import chain
 
 from ductor.model.intent import Intent, IntentKind
@@ -199,8 +199,12 @@ def test_an_event_of_the_bus_starts_a_run_and_the_run_tells_of_its_end(stack: St
         runs = stack.get(f"/api/workflows/runs?workflow_type={family}")["data"]
         return [run["status"] for run in runs]
 
-    wait_until(lambda: ended("paid") == ["completed"], 60, lambda: _logs(stack, "EventFunction")[-2000:])
-    wait_until(lambda: ended("after") == ["completed"], 60, lambda: _logs(stack, "EventFunction")[-2000:])
+    def told() -> str:
+        refused = stack.get("/api/v2/workflow-events/refused-starts")["items"]
+        return f"{ended('paid')} {ended('after')} {refused} {_logs(stack, 'EventLogs')[-2000:]}"
+
+    wait_until(lambda: ended("paid") == ["completed"], 2 * PATIENCE_S, told)
+    wait_until(lambda: ended("after") == ["completed"], 2 * PATIENCE_S, told)
 
 
 def test_an_event_of_the_bus_that_no_tenant_takes_lies_in_the_dead_letters(stack: Stack) -> None:
@@ -213,5 +217,5 @@ def test_an_event_of_the_bus_that_no_tenant_takes_lies_in_the_dead_letters(stack
         found.extend(sqs.receive_message(QueueUrl=queue).get("Messages", ()))
         return bool(found)
 
-    wait_until(dead, 60, lambda: _logs(stack, "EventFunction")[-2000:])
+    wait_until(dead, PATIENCE_S, lambda: _logs(stack, "EventLogs")[-2000:])
     assert msgspec.json.decode(found[0]["Body"])["reason"].startswith("TENANT_UNCLEAR")

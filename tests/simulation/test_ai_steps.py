@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -190,3 +191,35 @@ def test_random_faults_repeat_only_calls_that_were_under_way() -> None:
         for seed in range(500_000, 500_080):
             calls += len(run_seed(seed, "storm").ledger.tool_calls)
     assert calls > 50
+
+
+def read_by_the_model(**args: Any) -> Any:
+    """The rendered args of an attempt, with `TRIGGER.payload` = {"n": 1, "who": "you"}."""
+    given = {"model": "m", "max_tokens": 100, **args}
+    scene = Scene(flow(Step(ref="a", type=StepType.AI_ACTION, args=given)), {"n": 1, "who": "you", "none": None})
+    scene.settle()
+    rows = scene.world.attempts(scene.run_id)
+    return scene.world.value(scene.run_id, rows[0].task.input) if rows else scene.world.state(scene.run_id).error
+
+
+def test_texts_are_rendered_and_values_become_json() -> None:
+    messages = [{"role": "user", "content": "${{ TRIGGER.payload }}"}, {"role": "assistant", "content": "hi"}]
+    args = read_by_the_model(
+        model="${{ TRIGGER.payload.who }}-1", system="be ${{ TRIGGER.payload.n }}", messages=messages
+    )
+    assert (args["model"], args["system"]) == ("you-1", "be 1")
+    assert [one["content"] for one in args["messages"]] == ['{"n":1,"who":"you","none":null}', "hi"]
+
+
+def test_what_is_no_text_of_the_conversation_stands_as_it_is() -> None:
+    schema = {"type": "object", "description": "no ${{ template }}"}
+    assert read_by_the_model(prompt="${{ TRIGGER.payload.n }}", output_schema=schema) == {
+        "model": "m",
+        "max_tokens": 100,
+        "prompt": "1",
+        "output_schema": schema,
+    }
+
+
+def test_a_text_that_is_null_fails_the_step() -> None:
+    assert read_by_the_model(prompt="${{ TRIGGER.payload.none }}").code == "EXPRESSION_ERROR"

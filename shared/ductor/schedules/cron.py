@@ -6,11 +6,12 @@ Knows no time zone. With both day fields restricted either suffices (POSIX); `7`
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from bisect import bisect_left
+from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Final
 
-from croniter import CroniterBadDateError, croniter
+from croniter import croniter
 
 _PART: Final = r"(?:\*|[0-9]{1,2}|[A-Za-z]{3})(?:-(?:[0-9]{1,2}|[A-Za-z]{3}))?(?:/[0-9]{1,2})?"
 _FIELD: Final = re.compile(rf"{_PART}(?:,{_PART})*", re.ASCII)
@@ -18,8 +19,10 @@ _LONGEST_MONTH: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MAX_TEXT: Final = 500
 _NAMES: Final = ("minute", "hour", "day of month", "month", "day of week")
 _DAY, _WEEKDAY = 2, 4
-_CYCLE_YEARS: Final = 400
-"""After so many years the calendar repeats: what did not fire within them never fires."""
+_LAST_YEAR: Final = 9_999
+_MINUTE: Final = timedelta(minutes=1)
+_DAY_LONG: Final = timedelta(days=1)
+_MIDNIGHT: Final = (0, 0)
 
 
 class Cron:
@@ -27,7 +30,8 @@ class Cron:
 
     def __init__(self, fields: list[frozenset[int] | None]) -> None:
         self.minutes, self.hours, self.days, self.months, self.weekdays = fields
-        self._text = " ".join("*" if field is None else ",".join(map(str, sorted(field))) for field in fields)
+        hours, minutes = sorted(self.hours or range(24)), sorted(self.minutes or range(60))
+        self._times = [(hour, minute) for hour in hours for minute in minutes]
 
     @property
     def hourly(self) -> bool:
@@ -45,19 +49,30 @@ class Cron:
         pairs = ((self.minutes, local.minute), (self.hours, local.hour), (self.months, local.month))
         if any(allowed is not None and value not in allowed for allowed, value in pairs):
             return False
-        by_day = self.days is not None and local.day in self.days
-        by_weekday = self.weekdays is not None and local.isoweekday() % 7 in self.weekdays
-        return by_day or by_weekday or (self.days is None and self.weekdays is None)
+        return self._fits(local)
 
     def next_local(self, wall: datetime) -> datetime | None:
         """The first minute after a naive local time; None when there is none before the year 9999."""
         if not self.ever_fires():
             return None
-        try:
-            found = croniter(self._text, wall, max_years_between_matches=_CYCLE_YEARS).get_next(datetime)
-        except (CroniterBadDateError, OverflowError, ValueError):
-            return None
-        return found if isinstance(found, datetime) else None
+        moment = wall.replace(second=0, microsecond=0) + _MINUTE
+        day, earliest = moment.date(), (moment.hour, moment.minute)
+        while day.year < _LAST_YEAR:
+            if self.months is not None and day.month not in self.months:
+                day, earliest = _next_month(day), _MIDNIGHT
+                continue
+            if self._fits(day):
+                place = bisect_left(self._times, earliest)
+                if place < len(self._times):
+                    return datetime.combine(day, time(*self._times[place]))
+            day, earliest = day + _DAY_LONG, _MIDNIGHT
+        return None
+
+    def _fits(self, day: date) -> bool:
+        """Whether it fires on this day of an allowed month; with both day fields restricted either suffices (POSIX)."""
+        by_day = self.days is not None and day.day in self.days
+        by_weekday = self.weekdays is not None and day.isoweekday() % 7 in self.weekdays
+        return by_day or by_weekday or (self.days is None and self.weekdays is None)
 
 
 @lru_cache(maxsize=512)
@@ -82,3 +97,8 @@ def _days_together(fields: list[str], values: list[frozenset[int] | None]) -> li
         if values[place] is None and not fields[place].startswith("*"):
             values[_DAY] = values[_WEEKDAY] = None
     return values
+
+
+def _next_month(day: date) -> date:
+    """The first day of the month after."""
+    return date(day.year + day.month // 12, day.month % 12 + 1, 1)

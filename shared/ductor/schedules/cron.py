@@ -30,8 +30,7 @@ class Cron:
 
     def __init__(self, fields: list[frozenset[int] | None]) -> None:
         self.minutes, self.hours, self.days, self.months, self.weekdays = fields
-        hours, minutes = sorted(self.hours or range(24)), sorted(self.minutes or range(60))
-        self._times = [(hour, minute) for hour in hours for minute in minutes]
+        self._hours, self._minutes = sorted(self.hours or range(24)), sorted(self.minutes or range(60))
 
     @property
     def hourly(self) -> bool:
@@ -61,12 +60,21 @@ class Cron:
             if self.months is not None and day.month not in self.months:
                 day, earliest = _next_month(day), _MIDNIGHT
                 continue
-            if self._fits(day):
-                place = bisect_left(self._times, earliest)
-                if place < len(self._times):
-                    return datetime.combine(day, time(*self._times[place]))
+            found = self._time_from(*earliest) if self._fits(day) else None
+            if found is not None:
+                return datetime.combine(day, found)
             day, earliest = day + _DAY_LONG, _MIDNIGHT
         return None
+
+    def _time_from(self, hour: int, minute: int) -> time | None:
+        """The first time of a day at or after this one."""
+        place = bisect_left(self._hours, hour)
+        if self._hours[place : place + 1] == [hour]:
+            later = bisect_left(self._minutes, minute)
+            if later < len(self._minutes):
+                return time(hour, self._minutes[later])
+            place += 1
+        return time(self._hours[place], self._minutes[0]) if place < len(self._hours) else None
 
     def _fits(self, day: date) -> bool:
         """Whether it fires on this day of an allowed month; with both day fields restricted either suffices (POSIX)."""

@@ -32,7 +32,7 @@ from ductor.model.errors import ErrorCode, RefusedError, refuse
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.run import Origin, RunState, effective_status
-from ductor.ports import Clock, Conflict, Expect, Ids, Item, Op, Put, Queue, Table, Unit
+from ductor.ports import Clock, Conflict, Expect, Ids, Item, Op, Put, Queue, Table, UnavailableError, Unit
 
 START_WAKE_MS: Final = 60_000
 """How long after admission somebody looks whether the run was ever started."""
@@ -240,17 +240,25 @@ class Triggers:
         variables = frozen_variables(definition, request.variables, environment)
         nobody = Caller(cause.by, tenant, frozenset())
         for _ in range(_MAX_RACES):
-            with self._unit.batch():
-                state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
-                state.origin = msgspec.structs.replace(state.origin, event=cause.event, scheduled_at=cause.scheduled_at)
-                done = self._store(state, definition, also)
+            try:
+                with self._unit.batch():
+                    state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
+                    moment = {"event": cause.event, "scheduled_at": cause.scheduled_at}
+                    state.origin = msgspec.structs.replace(state.origin, **moment)
+                    done = self._store(state, definition, also)
+            except RefusedError:
+                # Somebody else may have admitted the run meanwhile, and that took what this one lacks.
+                known = self._table.get(run_pk(cause.run_id), HEAD)
+                if known is None:
+                    raise
+                return self._known(cause.run_id, known)
             if isinstance(done, Triggered):
                 return done
             if done.index == 0 and done.current is not None:
                 return self._known(cause.run_id, done.current)
             if done.index <= len(also):
                 return None
-        raise aborted("TRIGGER_BUSY", "who runs changes all the time; try again")
+        raise UnavailableError(f"who runs changes all the time; run {cause.run_id} is to be asked for again")
 
     def _repeat(self, known: Item, digest: str) -> Triggered:
         admitted = msgspec.json.decode(known.body, type=Admitted)

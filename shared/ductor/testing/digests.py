@@ -40,7 +40,7 @@ def random_meeting(rng: random.Random, number: int) -> Definition:
     before = Step(
         ref="a",
         type=StepType.ACTION,
-        action=rng.choice((doubles.OK, doubles.OK, doubles.SLOW, doubles.BOOM)),
+        action=rng.choice((doubles.OK, doubles.OK, doubles.OK, doubles.SLOW, doubles.BOOM)),
         args={"v": "x", "ms": 3_000, "code": "BOOM", "retryable": False},
     )
     both = Step(ref="b", type=StepType.DIGEST, args={**_often(rng), "arrival": ARRIVAL})
@@ -56,9 +56,9 @@ def random_meeting(rng: random.Random, number: int) -> Definition:
 
 def _often(rng: random.Random) -> dict[str, Any]:
     args: dict[str, Any] = {"digest_key": "k", "dedup_key": rng.choice(_DEDUP)}
-    if rng.random() < 0.5:
-        return {**args, "max_wait": rng.choice(("5s", "30s", "2h")), "max_count": rng.choice((2, 3, 4))}
-    return {**args, "window": rng.choice(("1s", "5s", "30s"))}
+    if rng.random() < 0.6:
+        return {**args, "max_wait": rng.choice(("5s", "30s", "2h")), "max_count": rng.choice((2, 2, 3))}
+    return {**args, "window": rng.choice(("0s", "1s", "5s", "30s"))}
 
 
 def gathers(definition: Definition) -> bool:

@@ -65,7 +65,7 @@ def _clients(world: World, rng: random.Random) -> list[Client]:
         world.listener = listener(rng)
         world.publish(world.listener)
     # Runs that are to meet in a digest come together.
-    wanted = [rng.choice(meeting)] * rng.choice((1, 3, 4)) if meeting else []
+    wanted = [rng.choice(meeting)] * rng.choice((1, 3, 5)) if meeting else []
     wanted += [rng.choice((*definitions, definitions[-1])) for _ in range(rng.choice((1, 1, 2, 3)))]
     wanted += [rng.choice(crowded)] * rng.choice((1, 3, 5)) if crowded else []
     return [Client(one, {"n": rng.randint(0, 3)}, f"key-{number}") for number, one in enumerate(wanted)]

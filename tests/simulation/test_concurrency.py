@@ -23,7 +23,7 @@ from ductor.app.library import Library, plan_item, row_item
 from ductor.app.payloads import PayloadStore
 from ductor.app.run_summary import run_waits_on
 from ductor.app.slots import HOLDER, SLOT, WAITER
-from ductor.app.trigger import Triggers
+from ductor.app.trigger import Cause, Triggers
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError
@@ -298,3 +298,19 @@ def test_of_thirty_triggers_at_once_no_more_get_a_slot_than_there_are(
     rest = "CONCURRENCY_LIMIT" if on_limit == "drop" else "pending"
     assert answers.count(rest) == 25
     assert len([answer for answer in answers if answer != "CONCURRENCY_LIMIT"]) == accepted
+
+
+@pytest.mark.parametrize("rule", ["queue", "drop"])
+def test_runs_that_no_caller_starts_stand_in_the_same_line(rule: str) -> None:
+    crowd = Crowd(rule)
+    crowd.come()
+    causes = [Cause(run_id="by-event", event={"event_name": "e"}), Cause(run_id="by-schedule", scheduled_at=1)]
+    for cause in causes:
+        if rule == "drop":
+            with refused(ErrorCode.FAILED_PRECONDITION, "CONCURRENCY_LIMIT"):
+                crowd.world.triggers.start("t", crowd.ids["busy"], TriggerRequest(), cause)
+        else:
+            admitted = crowd.world.triggers.start("t", crowd.ids["busy"], TriggerRequest(), cause)
+            assert admitted.status is RunStatus.PENDING
+    assert len(crowd.world.run_ids()) == (1 if rule == "drop" else 3)
+    crowd.nobody_left()

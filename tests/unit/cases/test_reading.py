@@ -91,7 +91,7 @@ def test_yaml_that_cannot_be_read_has_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: &a [*a]", "{" * 2_000, "x: \x00", HEAD + "cases: &c [*c]", "? [1]: 2", "a: 1\na: 2"]
+    "text", ["a: &a [*a]", "{" * 200, "x: \x00", HEAD + "cases: &c [*c]", "? [1]: 2", "a: 1\na: 2"]
 )
 def test_odd_texts_are_refused(text: str) -> None:
     assert faults(text)

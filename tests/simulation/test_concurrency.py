@@ -27,7 +27,7 @@ from ductor.app.trigger import Cause, Triggers
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError
-from ductor.ports import Put, QueueName
+from ductor.ports import Delete, Put, QueueName
 
 
 class Crowd(Family):
@@ -314,3 +314,13 @@ def test_runs_that_no_caller_starts_stand_in_the_same_line(rule: str) -> None:
             assert admitted.status is RunStatus.PENDING
     assert len(crowd.world.run_ids()) == (1 if rule == "drop" else 3)
     crowd.nobody_left()
+
+
+def test_the_slot_of_a_run_that_is_not_there_at_all_is_free_in_the_end() -> None:
+    crowd = Crowd("drop")
+    first = crowd.come()
+    crowd.world.table.write([Delete(f"R#{first}", "HEAD")])
+    for _ in range(8):
+        crowd.world.clock.advance(3_600_000)
+        crowd.world.sweeper.sweep()
+    assert (crowd.rows(HOLDER), crowd.world.crowd.miscounted(crowd.world.table)) == ([], [])

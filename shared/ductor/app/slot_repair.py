@@ -5,7 +5,7 @@ Nothing here is needed as long as nobody dies at the wrong moment. Bounded per s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from enum import Enum, auto
 from typing import Final
 
@@ -35,6 +35,8 @@ from ductor.ports import Clock, Delete, Ids, Index, Item, Put, Queue, Table
 
 MAX_PER_SWEEP: Final = 200
 LONGEST_MS: Final = 86_400_000
+SETTLED_MS: Final = 3_600_000
+"""When nothing has changed for so long, a run that is not there will not come any more."""
 
 
 class SlotSweep:
@@ -77,8 +79,9 @@ class SlotRepair:
         seen = self._table.get(pk, SLOT)
         if seen is None:
             return []
-        given = self._holders(pk)
-        self._line(pk)
+        settled = decode_count(seen).check_every >= SETTLED_MS
+        given = self._holders(pk, settled)
+        self._line(pk, settled)
         self._recount(pk)
         given += self._slots.move_up(pk)
         self._later(pk, seen)
@@ -98,35 +101,37 @@ class SlotRepair:
             (Put(msgspec.structs.replace(item, version=item.version + 1, body=body, i3=i3), item.version),)
         )
 
-    def _holders(self, pk: str) -> list[Given]:
+    def _holders(self, pk: str, settled: bool) -> list[Given]:
         """Slots of runs that have ended or have stepped out are free; those who wait for one that they have hear it."""
         told: list[Given] = []
         rows = {item.sk.removeprefix(HOLDER): item for item in self._slots.rows(pk, HOLDER)}
-        for run_id, state in self._states(rows).items():
+        for run_id, state in self._states(rows, settled).items():
             item = rows[run_id]
             lease = decode_held(item).lease
-            verdict = _judged(state, pk, lease, holds=True)
+            verdict = Verdict.GONE if state is None else _judged(state, pk, lease, holds=True)
             if verdict is Verdict.GONE:
                 self._free(item)
             elif verdict is Verdict.UNTOLD:
                 told.append(Given(run_id, lease))
         return told
 
-    def _line(self, pk: str) -> None:
+    def _line(self, pk: str, settled: bool) -> None:
         """Who has ended or has stepped out waits no more."""
         rows = {decode_waiting(item).run_id: item for item in self._slots.rows(pk, WAITER)}
-        for run_id, state in self._states(rows).items():
+        for run_id, state in self._states(rows, settled).items():
             item = rows[run_id]
-            if _judged(state, pk, decode_waiting(item).lease, holds=False) is Verdict.GONE:
+            if state is None or _judged(state, pk, decode_waiting(item).lease, holds=False) is Verdict.GONE:
                 self._table.write((Delete(item.pk, item.sk, item.version),))
 
-    def _states(self, run_ids: Iterable[str]) -> dict[str, RunState]:
-        """Those that can be read. A run that is to go on for another one may not be there yet."""
-        found: dict[str, RunState] = {}
-        for item in self._table.batch_get([(run_pk(run_id), HEAD) for run_id in run_ids]).values():
-            state = None if is_stalled(item) else read_what_is_readable(item)
-            if state is not None:
-                found[state.run_id] = state
+    def _states(self, run_ids: Collection[str], settled: bool) -> dict[str, RunState | None]:
+        """Those that can be read; None for one that is not there, unless it may still come to go on for another."""
+        rows = self._table.batch_get([(run_pk(run_id), HEAD) for run_id in run_ids])
+        found: dict[str, RunState | None] = {}
+        for run_id in run_ids:
+            item = rows.get((run_pk(run_id), HEAD))
+            state = None if item is None or is_stalled(item) else read_what_is_readable(item)
+            if state is not None or (item is None and settled):
+                found[run_id] = state
         return found
 
     def _free(self, item: Item) -> None:

@@ -22,12 +22,14 @@ from ductor.app.admission import TriggerRequest
 from ductor.app.library import Library, plan_item, row_item
 from ductor.app.payloads import PayloadStore
 from ductor.app.run_summary import run_waits_on
-from ductor.app.slots import HOLDER, SLOT, WAITER
+from ductor.app.slots import HOLDER, SLOT, WAITER, Seat, Slots
 from ductor.app.trigger import Cause, Triggers
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError
+from ductor.model.slots import OnLimit
 from ductor.ports import Delete, Put, QueueName
+from ductor.testing.memory import MemoryTable, VirtualClock
 
 
 class Crowd(Family):
@@ -324,3 +326,26 @@ def test_the_slot_of_a_run_that_is_not_there_at_all_is_free_in_the_end() -> None
         crowd.world.clock.advance(3_600_000)
         crowd.world.sweeper.sweep()
     assert (crowd.rows(HOLDER), crowd.world.crowd.miscounted(crowd.world.table)) == ([], [])
+
+
+def test_a_run_that_asks_after_those_that_came_later_is_superseded_all_the_same() -> None:
+    crowd = Crowd("cancel_oldest")
+    first = crowd.world.trigger(crowd.ids["busy"])
+    crowd.world.clock.advance(1)
+    late = crowd.world.trigger(crowd.ids["busy"])
+    crowd.world.clock.advance(1)
+    newest = crowd.world.trigger(crowd.ids["busy"])
+    crowd.all = [first, late, newest]
+    crowd.work(3)
+    crowd.work(20)
+    assert crowd.statuses() == ["cancelled", "cancelled", "running"]
+    crowd.nobody_left()
+
+
+def test_who_is_superseded_does_not_depend_on_who_asks() -> None:
+    table, clock = MemoryTable(), VirtualClock()
+    slots = Slots(table, clock)
+    for place, run_id in ((3, "c"), (2, "b"), (1, "a")):
+        slots.ask(Seat("pk", run_id, 1, place, 1, OnLimit.CANCEL_OLDEST))
+    for run_id in ("a", "b", "c"):
+        assert slots.superseded(Seat("pk", run_id, 1, 0, 1, OnLimit.CANCEL_OLDEST)) == (["a", "b"], "c")

@@ -63,15 +63,15 @@ class SlotCommands:
 
     def _supersede(self, seat: Seat) -> Iterable[Intent]:
         """Cancel the oldest runs, so that the newest have room. Those on their way out already are left alone."""
-        doomed = self._slots.superseded(seat)
+        doomed, newest = self._slots.superseded(seat)
         rows = self._table.batch_get([(run_pk(run_id), HEAD) for run_id in doomed])
         for run_id in doomed:
             item = rows.get((run_pk(run_id), HEAD))
             state = None if item is None or is_stalled(item) else read_what_is_readable(item)
             if state is not None and not state.status.terminal and state.ending is not RunStatus.CANCELLED:
-                yield self._cancel(run_id, seat)
+                yield self._cancel(run_id, seat, newest)
 
-    def _cancel(self, run_id: str, seat: Seat) -> Intent:
+    def _cancel(self, run_id: str, seat: Seat, newest: str) -> Intent:
         return Intent(
             id=f"{run_id}:superseded:{seat.run_id}:{seat.lease}",
             run_id=run_id,
@@ -80,7 +80,7 @@ class SlotCommands:
             actor=ACTOR,
             request_id=f"superseded:{seat.run_id}:{seat.lease}",
             request_hash=CONCURRENCY_LIMIT,
-            reason=f"superseded by run {seat.run_id}: concurrency allows {seat.limit}",
+            reason=f"superseded by run {newest}: concurrency allows {seat.limit}",
         )
 
     def _leave(self, graph: Graph, state: RunState, command: Command, mark: str) -> Iterable[Intent]:

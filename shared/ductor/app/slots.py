@@ -221,14 +221,18 @@ class Slots:
         else:
             self._table.write((Delete(row.pk, row.sk, row.version),))
 
-    def superseded(self, seat: Seat) -> list[str]:
-        """The runs that must end so that the newest `limit` remain, the oldest first."""
+    def superseded(self, seat: Seat) -> tuple[list[str], str]:
+        """The runs that must end so that the newest `limit` remain, the oldest first; and the newest of all.
+
+        The run that asks may be among them: others that came later may have asked before it.
+        """
         found = [(decode_held(item).place, item.sk.removeprefix(HOLDER)) for item in self.rows(seat.pk, HOLDER)]
         for item in self.rows(seat.pk, WAITER):
             place, run_id = item.sk.removeprefix(WAITER).split("#", 1)
             found.append((int(place), run_id))
         found.sort()
-        return [run_id for _, run_id in found[: max(0, len(found) - seat.limit)] if run_id != seat.run_id]
+        doomed = [run_id for _, run_id in found[: max(0, len(found) - seat.limit)]]
+        return doomed, found[-1][1] if found else seat.run_id
 
     def rows(self, pk: str, prefix: str) -> Iterator[Item]:
         """Every row of a kind."""

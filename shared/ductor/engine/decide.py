@@ -405,6 +405,13 @@ def _decidable(place: Place, entry: NodeState) -> bool:
     return out or entry.status is NodeStatus.WAITING
 
 
+_PAST_CANCELLING: Final = {
+    RunStatus.CANCELLED: ("ALREADY_CANCELLING", "the run is already being cancelled"),
+    RunStatus.MERGED: ("ALREADY_MERGED", "another run goes on with what this one brought to a digest"),
+}
+"""Ends that a run is on its way to and that a cancel does not change."""
+
+
 def _control_refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKind) -> tuple[str, str] | None:
     if kind is IntentKind.REDRIVE:
         if status in (RunStatus.FAILED, RunStatus.TIMED_OUT):
@@ -416,10 +423,8 @@ def _control_refusal(status: RunStatus, drain: RunStatus | None, kind: IntentKin
         return "NOT_PAUSABLE", f"not pausable in {(drain or status).value}"
     if kind is IntentKind.RESUME and status is not RunStatus.PAUSED:
         return "NOT_PAUSED", f"not paused but {status.value}"
-    if kind is IntentKind.CANCEL and drain is RunStatus.CANCELLED:
-        return "ALREADY_CANCELLING", "the run is already being cancelled"
-    if kind is IntentKind.CANCEL and drain is RunStatus.MERGED:
-        return "ALREADY_MERGED", "another run goes on with what this one brought to a digest"
+    if kind is IntentKind.CANCEL and drain in _PAST_CANCELLING:
+        return _PAST_CANCELLING[drain]
     if kind not in _OPERATIONS:
         return "OPERATION_UNKNOWN", f"this release does not know the control {kind.value}"
     return None

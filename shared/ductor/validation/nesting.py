@@ -56,7 +56,7 @@ def _check_step(view: View, regions: Regions, targets: list[list[int]], index: i
             )
             found.fault(f"{step.ref}.args.policy", "GATHER_SPEC_INVALID", message)
     if step.type is StepType.DIGEST and regions.region[index] != ROOT:
-        message = "a digest merges whole runs, so it cannot stand between a scatter and its gather; put it before or after"
+        message = "a digest merges whole runs, so it cannot stand between a scatter and its gather; put it outside"
         found.fault(step.ref, "DIGEST_SPEC_INVALID", message)
     if step.type is StepType.RACE or (early and scatter is None):
         _check_branches(view, regions, targets, index, step, found)

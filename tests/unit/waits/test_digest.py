@@ -13,7 +13,7 @@ from ductor.app.node_controls import NodeRequest
 from ductor.app.presenting import waiting_on
 from ductor.model import transition as tr
 from ductor.model.definition import Step
-from ductor.model.enums import StepType
+from ductor.model.enums import RunStatus, StepType
 from ductor.model.errors import RefusedError
 from ductor.model.run import effective_status
 from ductor.testing.digests import ARRIVAL
@@ -341,6 +341,29 @@ def test_a_merged_run_can_no_longer_be_cancelled() -> None:
     with pytest.raises(RefusedError) as refused:
         mail.control(second, "cancel", "late")
     assert refused.value.error_code.value == "FAILED_PRECONDITION"
+
+
+def test_a_run_that_is_being_merged_is_not_cancelled_any_more() -> None:
+    """Its arrival is taken; until its last attempt has ended it is still on its way."""
+    world = Gates()
+    step = {"ref": "all", "type": "digest", "args": {"digest_key": "k", "window": "1m", "arrival": ARRIVAL}}
+    slow = {"ref": "slow", "type": "action", "action": "double.slow", "args": {"v": 1, "ms": 120_000}}
+    definition_id = world.publish(definition(step, slow))
+    first, second = (world.trigger(definition_id, {"n": n}) for n in (1, 2))
+    world.settle()
+    for _ in range(12):
+        world.clock.advance(MINUTE // 12)
+        for worker in world.workers:
+            worker.worker.renew([one.claimed for one in worker.running])
+    world.timer.step()
+    while world.coordinators[0].deliver(10):
+        pass
+    assert world.state(second).ending is RunStatus.MERGED
+    world.control(second, "cancel", "late")
+    world.coordinators[0].deliver(10)
+
+    assert [(one.outcome, one.code) for one in world.audit(second)] == [("rejected", "ALREADY_MERGED")]
+    assert world.state(second).merged_into == first
 
 
 def test_a_batch_that_the_leader_cannot_use_goes_to_the_next() -> None:

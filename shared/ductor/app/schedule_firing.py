@@ -32,7 +32,7 @@ from ductor.app.schedule_rows import (
     schedule_put,
 )
 from ductor.app.trigger import Cause, Triggered, Triggers
-from ductor.model.errors import RefusedError, clip
+from ductor.model.errors import ErrorCode, RefusedError, clip
 from ductor.model.json import JSON
 from ductor.model.lineage import derived_run_id
 from ductor.model.recurrence import ScheduleKey
@@ -120,12 +120,14 @@ class Firing:
     ) -> Triggered | Occurrence | None:
         """Start the run of an occurrence with what it belongs to; the occurrence as refused, None after a lost race.
 
-        A run that was there before is only entered.
+        A run that was there before is only entered. Raises UnavailableError for what may succeed at the next try.
         """
         request = TriggerRequest(input=self._input(schedule))
         try:
             done = self._triggers.start_with(schedule.key.tenant, schedule.definition_id, request, cause, also)
         except RefusedError as refused:
+            if refused.error_code is ErrorCode.ABORTED:
+                raise UnavailableError(refused.message) from refused  # others were faster: it may go now
             code = refused.violations[0].code if refused.violations else refused.error_code.value
             return msgspec.structs.replace(
                 occurrence,

@@ -12,6 +12,7 @@ from tests.unit.app.world import HELLO
 from tests.unit.schedules.desk import HOUR, MINUTE, Desk, ms, shown
 
 from ductor.app.environments import EnvironmentChanges
+from ductor.app.refusals import aborted
 from ductor.app.schedule_firing import OVERDUE_MS, occurrence_run_id
 from ductor.app.schedule_rows import jitter, next_due, read_schedule, schedule_put
 from ductor.model.lineage import Successor
@@ -197,6 +198,24 @@ def test_a_run_that_may_not_start_is_recorded_and_the_schedule_goes_on() -> None
     refused = desk.decided()[0]
     assert refused.code == "ENVIRONMENT_INACTIVE"
     assert refused.message
+
+
+def test_a_start_that_lost_too_many_races_is_tried_again_and_not_refused_for_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    desk.publish(EVERY_MINUTE)
+    desk.clock.advance(MINUTE)
+    with monkeypatch.context() as busy:
+
+        def lose(*_: object) -> None:
+            raise aborted("TRIGGER_BUSY", "try again")
+
+        busy.setattr(desk.triggers, "start_with", lose)
+        with pytest.raises(UnavailableError):
+            desk.fire()
+    desk.fire()
+    assert desk.outcomes() == [("10:01", "fired")]
 
 
 class Watched(MemoryTable):

@@ -83,11 +83,24 @@ class Firing:
     def fire_due(self, overdue_ms: int = 0) -> list[ScheduleKey]:
         """Decide every occurrence that was due `overdue_ms` ago; the schedules that had one.
 
-        What fails in one schedule is logged and stays due; it stops no other. Raises UnavailableError.
+        What fails in one schedule is logged and stays due; it stops no other. Raises UnavailableError when the store
+        cannot be reached: for more than one of them, or for all.
         """
         now = self._clock.now_ms()
         keys = due_keys(self._table, now - overdue_ms, SCHEDULES_AT_ONCE)
-        return [key for key in keys if self._guarded(key, now)]
+        fired: list[ScheduleKey] = []
+        away: UnavailableError | None = None
+        for key in keys:
+            try:
+                if self._guarded(key, now):
+                    fired.append(key)
+            except UnavailableError as fault:
+                if away is not None:
+                    raise
+                away = fault
+        if away is not None and not fired:
+            raise away
+        return fired
 
     def sweep(self) -> int:
         """Fire what nobody called for, and tell the outside scheduler what it does not know; how many schedules."""

@@ -315,6 +315,27 @@ def test_a_fault_in_one_schedule_stops_no_other_and_is_tried_again() -> None:
     assert {run.origin.family_slug for run in desk.started()} == {"other"}
 
 
+def test_a_schedule_that_cannot_start_its_run_now_does_not_keep_the_others_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    desk.publish(EVERY_MINUTE)
+    document = {**HELLO, "family_slug": "other", "schedule": EVERY_MINUTE}
+    other = desk.definitions.create(desk.caller, document).definition
+    desk.definitions.publish(desk.caller, other.id)
+    desk.clock.advance(MINUTE)
+    start = desk.triggers.start_with
+
+    def busy(tenant: str, definition_id: str, *rest: Any) -> Any:
+        if definition_id == desk.schedule().definition_id:
+            raise UnavailableError("busy")
+        return start(tenant, definition_id, *rest)
+
+    monkeypatch.setattr(desk.triggers, "start_with", busy)
+    desk.firing.fire_due()
+    assert {run.origin.family_slug for run in desk.started()} == {"other"}
+
+
 def test_what_nobody_called_for_is_fired_by_the_sweeper() -> None:
     desk = Desk()
     desk.publish(EVERY_MINUTE)

@@ -12,7 +12,7 @@ import msgspec
 from ductor.model.json import JSON, decode, encode
 
 MAX_DEPTH: Final = 256
-"""Deepest nesting of objects and lists, the outermost counted. Requests may be 200 deep: what came in can be wrapped."""
+"""Deepest nesting of objects and lists, the outermost counted. A request is at most 200 deep: it can be wrapped."""
 
 _INT_MIN: Final = -(1 << 63)
 _INT_MAX: Final = (1 << 64) - 1

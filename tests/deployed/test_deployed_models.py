@@ -1,0 +1,31 @@
+"""AI steps of the deployed application: Bedrock by the step function's own role, which allows the named models only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.deployed.stack import MODEL, Stack
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+
+
+def asking(slug: str, model: str) -> dict[str, Any]:
+    step: dict[str, Any] = {"ref": "ask", "type": "STEP_TYPE_AI_ACTION", "redaction_policy": "none"}
+    step["args"] = {"model": model, "prompt": "Hello", "max_tokens": 50}
+    return {"environment": "default", "family_slug": slug, "title": "Ask", "steps": [step], "edges": []}
+
+
+def test_a_model_that_the_stack_allows_answers(stack: Stack) -> None:
+    run_id = stack.trigger(stack.publish(asking("ask", MODEL)))
+    stack.until(run_id, "completed")
+    (step,) = stack.get(f"/api/workflows/runs/{run_id}/steps")["data"]
+    assert [(use["provider"], use["model"], use["calls"]) for use in step["usage"]] == [("bedrock", MODEL, 1)]
+    assert step["usage"][0]["output_tokens"] > 0
+
+
+def test_a_model_that_the_stack_does_not_allow_is_refused_by_name(stack: Stack) -> None:
+    run_id = stack.trigger(stack.publish(asking("ask_other", "anthropic.claude-3-haiku-20240307-v1:0")))
+    stack.until(run_id, "failed")
+    (attempt,) = stack.get(f"/api/v2/workflow-runs/{run_id}/attempts")["items"]
+    assert (attempt["error"]["code"], attempt["error"]["retryable"]) == ("AI_AUTH_FAILED", False)

@@ -262,3 +262,10 @@ def test_a_nest_struck_by_everything_keeps_every_promise(seed: int, monkeypatch:
     monkeypatch.setattr(graphs, "NESTS", 1.0)
     for profile in PROFILES:
         run_seed(90_000 + seed, profile)
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_b19_a_failure_of_the_item_that_ends_last_is_not_forgotten(window: int) -> None:
+    definition = repeated(action("a", "boom", condition="INDEX == 2"), max_concurrency=window)
+    scene = settled(definition, [1, 2, 3])
+    assert (scene.status, scene.steps["split"], scene.effects("after")) == ("failed", "failed", 0)

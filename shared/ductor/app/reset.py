@@ -6,21 +6,22 @@ that a crash before leaves nothing to see, and a repeat after finds the fork.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from ductor.app.access import Caller, Scope, require
-from ductor.app.admission import check_size
 from ductor.app.control import check_texts, look_up, operation_hash
 from ductor.app.dispatch import intent_message, send_all
+from ductor.app.fork_items import StepInItems, steps_in_items, take_items, within
 from ductor.app.headers import HEAD, header_item, is_expiring, read_header, run_pk, tenant_of
 from ductor.app.history import read_history
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.app.refusals import invalid, precondition, run_not_found
 from ductor.app.requests import outcome_put
+from ductor.app.reset_rules import check_items, check_overrides, check_preserved
 from ductor.app.trigger import START_WAKE_MS
 from ductor.engine import forking
 from ductor.engine.context import TickContext
@@ -60,11 +61,15 @@ class ResetRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True):
-    """What a reset would do: results that are kept, results of later steps that are adopted, steps that run again."""
+    """What a reset would do: results that are kept, results of later steps that are adopted, steps that run again.
+
+    `items` tells of steps inside the scatters that go on with their items.
+    """
 
     kept: tuple[str, ...]
     adopted: tuple[str, ...]
     rerun: tuple[str, ...]
+    items: tuple[StepInItems, ...] = ()
 
 
 class _Drawn(msgspec.Struct, frozen=True):
@@ -109,7 +114,10 @@ class Resets:
         require(caller, Scope.WORKFLOW_READ)
         drawn = self._draw(self._read(caller, run_id), request)
         kept, adopted = tuple(end.node for end in drawn.plan.kept), tuple(drawn.plan.adopted)
-        return Preview(kept, adopted, tuple(n.ref for n in drawn.graph.nodes if n.ref not in drawn.plan.nodes))
+        closed = {node.index for node in drawn.graph.nodes if node.ref in kept}
+        rest = [node for node in drawn.graph.nodes if node.ref not in drawn.plan.nodes]
+        again = tuple(node.ref for node in rest if not within(drawn.graph, node, closed))
+        return Preview(kept, adopted, again, steps_in_items(drawn.graph, drawn.plan))
 
     def reset(self, caller: Caller, run_id: str, request: ResetRequest) -> str:
         """The id of the fork, which exists when this returns. It derives from run and request: a repeat gives the same.
@@ -179,6 +187,7 @@ class Resets:
             kept=tuple(end.node for end in plan.kept),
             overrides={ref: self._payloads.keep(fork_id, value) for ref, value in request.input_overrides.items()},
             preserved={ref: Kept(copy(kept.output), kept.edges) for ref, kept in plan.adopted.items()},
+            items=take_items(plan, source.run_id, fork_id, self._payloads, copy),
         )
         audit = tr.OperatorAudited(
             intent_id=f"{fork_id}:fork",
@@ -226,11 +235,12 @@ class Resets:
         if not 0 <= request.transition_seq <= state.seq:
             raise invalid("POINT_UNKNOWN", f"send a transition from 0 to {state.seq}", "transition_seq")
         graph = self._graph(state.origin)
-        _check_overrides(graph, request.input_overrides)
-        _check_preserved(graph, state, request)
+        check_overrides(graph, request.input_overrides)
+        check_preserved(graph, state, request.preserve_outputs, request.input_overrides)
         source = forking.read_source(graph, state.origin, self._history(state), request.transition_seq)
         plan = forking.plan_fork(graph, source, request.input_overrides, request.preserve_outputs)
-        undone = sorted(self._undone(state) & set(plan.nodes))
+        check_items(graph, source, plan, request.preserve_outputs)
+        undone = sorted(self._undone(state) & plan.steps)
         if undone:
             message = f"the effects of {', '.join(undone)} are being undone; choose a point before them"
             raise precondition("COMPENSATED", message, "transition_seq")
@@ -263,31 +273,3 @@ def _readable(header: Item) -> RunState:
         return read_header(header)
     except (msgspec.DecodeError, msgspec.ValidationError) as fault:
         raise precondition("RUN_UNREADABLE", "this release cannot read the run's state", "run_id") from fault
-
-
-def _check_overrides(graph: Graph, overrides: Mapping[str, JSON]) -> None:
-    for ref, value in overrides.items():
-        field = f"input_overrides.{ref}"
-        node = graph.by_ref.get(ref)
-        if node is None:
-            raise invalid("STEP_UNKNOWN", f"the run has no step {ref[:64]}", field)
-        if not forking.overridable(node):
-            message = "only action, AI and bridge steps outside of a scatter have an input to give"
-            raise precondition("STEP_TYPE_WRONG", message, field)
-        if not isinstance(value, dict):
-            raise invalid("FIELD_INVALID", "the args of an action are an object", field)
-        check_size(value, field)
-
-
-def _check_preserved(graph: Graph, state: RunState, request: ResetRequest) -> None:
-    for ref in request.preserve_outputs:
-        node = graph.by_ref.get(ref)
-        if node is None:
-            raise invalid("STEP_UNKNOWN", f"the run has no step {ref[:64]}", "preserve_outputs")
-        if ref in request.input_overrides:
-            raise invalid("FIELD_INVALID", f"{ref} cannot have both another input and its output", "preserve_outputs")
-        if not forking.preservable(node):
-            message = f"the result of {ref} means nothing without the steps that led to it"
-            raise precondition("STEP_TYPE_WRONG", message, "preserve_outputs")
-        if not forking.completed(state, ref):
-            raise precondition("NOT_COMPLETED", f"{ref} has no result in this run", "preserve_outputs")

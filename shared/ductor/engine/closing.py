@@ -137,9 +137,13 @@ def _compensation(ctx: TickContext, status: RunStatus) -> tuple[Target, ...]:
     nodes = [ctx.graph.by_ref[ref] for ref in declared]
     fork = ctx.state.fork  # an effect belongs to the run that executed it
     nodes = [node for node in nodes if fork is None or not fork.foreign(node.ref)]
-    places = [place for node in nodes for place in places_of(ctx.graph, ctx.state, node) if place.entry]
+    places = [place for node in nodes for place in places_of(ctx.graph, ctx.state, node) if _own(place)]
     undo = _inverses(ctx, declared, places, _UNDO[status]) if status in _UNDO else ()
     return (*undo, *_finals(ctx, declared, places))
+
+
+def _own(place: Place) -> bool:
+    return place.entry is not None and not place.entry.foreign
 
 
 def places_of(graph: Graph, state: RunState, node: GraphNode) -> Iterator[Place]:

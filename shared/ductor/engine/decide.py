@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from ductor.engine.adopting import adopt, preserved_of
 from ductor.engine.closing import close, verdict
 from ductor.engine.context import NodeContext, TickContext
 from ductor.engine.lineage import (
@@ -21,7 +22,7 @@ from ductor.engine.lineage import (
     refusal_by_lineage,
 )
 from ductor.engine.node_controls import NODE_CONTROLS, control_node, hold, refuses_node_control
-from ductor.engine.outcome import PARKED, cancel_nodes, complete, ending, fail
+from ductor.engine.outcome import PARKED, cancel_nodes, ending, fail
 from ductor.engine.scopes import Place, item_path, scatter_of
 from ductor.engine.signals import keep_signal, refuses_signal
 from ductor.engine.slots import ask_slot, leave_slot, slot_due, slot_given
@@ -65,9 +66,9 @@ def decide_ready(ctx: TickContext, place: Place) -> Iterable[Transition]:
     except ExpressionError as fault:
         yield from fail(own, StepError(fault.code, fault.message, retryable=False))
         return
-    preserved = ctx.state.fork.preserved.get(own.id) if ctx.state.fork else None
+    preserved = preserved_of(own) if ctx.state.fork else None
     if wanted and preserved is not None:
-        yield from complete(own, preserved.output, frozenset(preserved.edges))
+        yield from adopt(own, preserved)
     elif wanted:
         yield from node.behaviour.start(own)
     else:

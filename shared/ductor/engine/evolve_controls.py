@@ -81,7 +81,11 @@ def _node_tuned(graph: Graph, state: RunState, t: tr.NodeTuned, _at: int) -> Non
 
 
 def _run_forked(_graph: Graph, state: RunState, t: tr.RunForked, _at: int) -> None:
-    state.fork = Fork(t.kept, t.overrides, t.preserved)
+    state.fork = Fork(t.kept, t.overrides, t.preserved, t.items)
+
+
+def _node_adopted(graph: Graph, state: RunState, t: tr.NodeAdopted, _at: int) -> None:
+    entry_of(place_of(graph, state, t.node)).foreign = True
 
 
 def _slot_asked(_graph: Graph, state: RunState, t: tr.SlotAsked, at: int) -> None:
@@ -123,6 +127,7 @@ EVOLVE_CONTROLS: Final[dict[type, Callable[[Graph, RunState, Any, int], None]]] 
     tr.RunForked: _run_forked,
     tr.NodeHeld: _node_held,
     tr.NodeRested: _node_rested,
+    tr.NodeAdopted: _node_adopted,
     tr.NodeReleased: _node_released,
     tr.NodeReset: _node_reset,
     tr.NodeTuned: _node_tuned,

@@ -1,6 +1,7 @@
 """Forks: which results of a run still hold at a point of its history, and the first state of a run that goes on there.
 
-A result holds if everything that it was decided by holds. Of a scatter it holds only together with its gather's.
+A result holds if everything that it was decided by holds. The end of a scatter holds only together with its gather's;
+results in its items may hold without (`fork_items`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import Final
 import msgspec
 
 from ductor.engine.evolve import evolve
+from ductor.engine.fork_items import ItemPlans, ScatterPlan, kept_of, top_scatter
 from ductor.engine.graph import Graph, GraphNode
 from ductor.engine.regions import ROOT
 from ductor.model import transition as tr
-from ductor.model.enums import EdgeType, NodeStatus, StepType
+from ductor.model.enums import NodeStatus, StepType
 from ductor.model.payload import Payload
 from ductor.model.run import LastTick, Origin, RunState
 from ductor.model.transition import Kept, Transition
@@ -28,39 +30,60 @@ Copy = Callable[[Payload], Payload]
 
 
 class ForkPlan(msgspec.Struct, frozen=True):
-    """`kept` are the ends that hold, in order; `adopted` the results of later steps that are taken over."""
+    """`kept` are the ends that hold, in order; `adopted` the results of later steps that are taken over.
+
+    `scatters` are those that go on with the source's items, by node id.
+    """
 
     kept: tuple[End, ...]
     adopted: dict[str, Kept]
+    scatters: dict[str, ScatterPlan] = {}
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The steps whose results come from the source."""
+        """The steps of the run itself whose results come from the source."""
         return (*(end.node for end in self.kept), *self.adopted)
+
+    @property
+    def steps(self) -> set[str]:
+        """The steps that have a result of the source, in whatever item."""
+        inside = [node for plan in self.scatters.values() for node in (*plan.kept, *plan.adopted)]
+        return {*self.nodes, *(node.partition("@")[0] for node in inside)}
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A run as it was at transition `seq`, and the ends of its own steps in all of its history."""
+    """A run as it was at transition `seq`, and the ends of its own steps in all of its history.
+
+    `in_items` are the completions of nodes in items: until the point, and the last ones of all.
+    """
 
     at_point: RunState
     ends: tuple[tuple[int, End], ...]
+    in_items: dict[str, tuple[int, tr.NodeCompleted]] = {}
+    later: dict[str, tuple[int, tr.NodeCompleted]] = {}
 
 
 def read_source(graph: Graph, origin: Origin, history: Iterable[Told], seq: int) -> Source:
     """Fold the history up to transition `seq` (0 = nothing)."""
     state = RunState(origin=origin, updated_at=origin.created_at)
     ends: list[tuple[int, End]] = []
+    inside: dict[str, tuple[int, tr.NodeCompleted]] = {}
+    later: dict[str, tuple[int, tr.NodeCompleted]] = {}
     for number, at, transition in history:
         if number <= seq:
             evolve(graph, state, transition, at)
-        if isinstance(transition, End) and "@" not in transition.node:
+        if not isinstance(transition, End):
+            continue
+        if "@" not in transition.node:
             ends.append((number, transition))
-    return Source(state, tuple(ends))
+        elif isinstance(transition, tr.NodeCompleted):
+            (inside if number <= seq else later)[transition.node] = (number, transition)
+    return Source(state, tuple(ends), inside, later)
 
 
 def plan_fork(graph: Graph, source: Source, rerun: Collection[str], preserve: Collection[str]) -> ForkPlan:
     """What holds when the steps in `rerun` are run again in any case."""
-    dropped = set(rerun)
+    dropped = {graph_ref for node in rerun for graph_ref in (top_scatter(graph, _ref(node)), _ref(node)) if graph_ref}
     while True:
         kept = _kept(graph, source, dropped)
         names = {end.node for end in kept}
@@ -72,7 +95,28 @@ def plan_fork(graph: Graph, source: Source, rerun: Collection[str], preserve: Co
         if not torn:
             break
         dropped |= torn
-    return ForkPlan(kept, {ref: _adopted(graph, source, ref) for ref in preserve if ref not in names})
+    own = [ref for ref in preserve if graph.by_ref[_ref(ref)].region == ROOT]
+    adopted = {ref: _adopted(graph, source, ref) for ref in own if ref not in names}
+    return ForkPlan(kept, adopted, _scatters(graph, source, names, rerun, preserve))
+
+
+def _ref(node: str) -> str:
+    return node.partition("@")[0]
+
+
+def _scatters(
+    graph: Graph, source: Source, kept: Collection[str], rerun: Collection[str], preserve: Collection[str]
+) -> dict[str, ScatterPlan]:
+    """Scatters of the run itself whose start holds, though not their end, and those in their items."""
+    plans = ItemPlans(graph, source.at_point, source.in_items, rerun)
+    incoming = _incoming(graph)
+    for index in graph.bodies[ROOT]:
+        node = graph.nodes[index]
+        begun = node.step.type is StepType.SCATTER and node.ref not in kept
+        if begun and not node.contained and all(ref in kept for ref in incoming[node.ref]):
+            plans.plan(node.ref)
+    plans.adopt({**source.in_items, **source.later}, preserve)
+    return plans.found
 
 
 def _kept(graph: Graph, source: Source, dropped: set[str]) -> tuple[End, ...]:
@@ -114,14 +158,12 @@ def _incoming(graph: Graph) -> dict[str, list[str]]:
 
 def _adopted(graph: Graph, source: Source, ref: str) -> Kept:
     ends = [end for _, end in source.ends if end.node == ref and isinstance(end, tr.NodeCompleted)]
-    last = ends[-1]
-    types = {graph.by_ref[ref].out[index].type for index in last.taken} - {EdgeType.DEFAULT}
-    return Kept(last.output, tuple(sorted(types)) or (EdgeType.SUCCESS,))
+    return kept_of(graph.by_ref[ref], ends[-1])
 
 
 def preservable(node: GraphNode) -> bool:
     """Whether a result of the step means anything without what led to it."""
-    return node.region == ROOT and node.gather == ROOT and node.scatter == ROOT and not node.needs
+    return node.gather == ROOT and node.scatter == ROOT and not node.needs
 
 
 _WITH_INPUT: Final = frozenset({StepType.ACTION, StepType.BRIDGE, StepType.AI_ACTION, StepType.AI_AGENT})
@@ -129,7 +171,7 @@ _WITH_INPUT: Final = frozenset({StepType.ACTION, StepType.BRIDGE, StepType.AI_AC
 
 def overridable(node: GraphNode) -> bool:
     """Whether the step has an input that can be given."""
-    return node.region == ROOT and node.step.type in _WITH_INPUT
+    return node.step.type in _WITH_INPUT
 
 
 def first_state(
@@ -197,9 +239,11 @@ def targets(origin: Origin, history: Iterable[Told]) -> Iterator[Target]:
     """Points that make a difference: the beginning, after each step that ended, before each that failed."""
     yield Target(0, origin.created_at, "", "the beginning: nothing is kept")
     for number, at, transition in history:
-        if not isinstance(transition, End) or "@" in transition.node:
+        if not isinstance(transition, End):
             continue
         node = transition.node
+        if "@" in node and not isinstance(transition, tr.NodeFailed):
+            continue  # in items only what failed: there may be thousands that did not
         if isinstance(transition, tr.NodeFailed):
             yield Target(number - 1, at, node, f"before {node} failed with {transition.error.code}")
         elif isinstance(transition, tr.NodeCompleted):

@@ -15,7 +15,7 @@ from ductor.model.json import JSON
 from ductor.model.lineage import Linked, Successor, read_child_key
 from ductor.model.payload import NULL, Payload
 from ductor.model.slots import SlotState
-from ductor.model.transition import Kept, Transition
+from ductor.model.transition import Kept, KeptItems, Transition
 from ductor.model.usage import Used
 
 SCHEMA: Final = 1
@@ -85,6 +85,7 @@ class NodeState(
         "held_at": "ha",
         "worker": "w",
         "resets": "r",
+        "foreign": "fo",
     },
 ):
     """A node that has been touched; an untouched one is `pending` and has no entry.
@@ -96,7 +97,8 @@ class NodeState(
     what a templated connection_ref was rendered to. `scatter` stands at a scatter that has begun, `cursor` is the page
     that a gather collects next. `held`: an operator has paused the node, at `held_at`; what was left of its backoff
     when it came to rest is `backoff_left` (ms), None when it had not begun. `worker` outside has the present attempt;
-    empty: nobody yet. `resets` counts how often an operator had it begin anew.
+    empty: nobody yet. `resets` counts how often an operator had it begin anew. `foreign`: the result, and so the
+    effect, is another run's.
     """
 
     status: NodeStatus = NodeStatus.PENDING
@@ -124,6 +126,7 @@ class NodeState(
     held_at: int = 0
     worker: str = ""
     resets: int = 0
+    foreign: bool = False
 
 
 class JoinState(msgspec.Struct, array_like=True, gc=False):
@@ -222,10 +225,15 @@ class Fork(msgspec.Struct, frozen=True, omit_defaults=True):
     kept: tuple[str, ...] = ()
     overrides: dict[str, Payload] = {}
     preserved: dict[str, Kept] = {}
+    items: dict[str, KeptItems] = {}
 
     def foreign(self, node: str) -> bool:
-        """Whether the node's result, and so its effect, is the source's."""
+        """Whether the node's result, and so its effect, is the source's. In items it is marked at the node."""
         return node in self.kept or node in self.preserved
+
+    def given(self, node: str) -> Payload | None:
+        """The input that the node has instead of rendering it: its own, else the one for all items."""
+        return self.overrides.get(node) or self.overrides.get(node.partition("@")[0])
 
 
 class LastTick(msgspec.Struct, omit_defaults=True):

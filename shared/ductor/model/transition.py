@@ -22,6 +22,17 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     edges: tuple[EdgeType, ...] = ()
 
 
+class KeptItems(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a scatter has of another run's: the list `items` that it iterates over, and results of steps in its body.
+
+    `pages[n]` is a map from node id to `Kept`, of items n * `size` and following; without an entry none is kept.
+    """
+
+    items: Payload
+    size: int
+    pages: dict[int, Payload] = {}
+
+
 class RunStarted(_Transition, frozen=True, tag="run_started"):
     """The first tick. `deadline` is when the run times out, 0 = never."""
 
@@ -32,7 +43,7 @@ class RunForked(_Transition, frozen=True, tag="run_forked"):
     """The run goes on where `source` was after its transition `seq`; the results of `kept` are the source's.
 
     `overrides` are inputs that steps get instead of rendering them, `preserved` results that they have when their turn
-    comes, without running.
+    comes, without running; `items` are those of scatters' bodies, by the scatter's node id.
     """
 
     source: str
@@ -40,6 +51,7 @@ class RunForked(_Transition, frozen=True, tag="run_forked"):
     kept: tuple[str, ...] = ()
     overrides: dict[str, Payload] = {}
     preserved: dict[str, Kept] = {}
+    items: dict[str, KeptItems] = {}
 
 
 class RunPaused(_Transition, frozen=True, tag="run_paused"):
@@ -208,6 +220,12 @@ class NodeHeld(_Transition, frozen=True, tag="node_held"):
 
 class NodeRested(_Transition, frozen=True, tag="node_rested"):
     """A held node came to where it would have started something; it rests there."""
+
+    node: str
+
+
+class NodeAdopted(_Transition, frozen=True, tag="node_adopted"):
+    """A node in an item gets the result that its run's source had: the effect is not this run's."""
 
     node: str
 
@@ -456,6 +474,7 @@ Transition = (
     | AttemptAbandoned
     | NodeHeld
     | NodeRested
+    | NodeAdopted
     | NodeReleased
     | NodeReset
     | NodeTuned

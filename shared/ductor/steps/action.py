@@ -88,7 +88,7 @@ class ActionBehaviour(Plain):
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
         plan: ActionPlan = ctx.args
         fork = ctx.tick.state.fork
-        given = fork.overrides.get(ctx.id) if fork else None
+        given = fork.given(ctx.id) if fork else None
         try:
             value = self.rendered(ctx, plan) if given is None else None
             connection = rendered_connection(ctx, plan.connection)

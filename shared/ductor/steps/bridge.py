@@ -77,7 +77,7 @@ class BridgeBehaviour(Plain):
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
         plan: Plan = ctx.args
         fork = ctx.tick.state.fork
-        given = fork.overrides.get(ctx.id) if fork else None
+        given = fork.given(ctx.id) if fork else None
         try:
             payload = ctx.tick.keep(ctx.render(plan.input)) if given is None else given
         except ExpressionError as fault:

@@ -106,6 +106,10 @@ class ScatterBehaviour(Plain):
         if ctx.entry.scatter is not None:
             return self._again(ctx)
         plan: Plan = ctx.args
+        fork = ctx.tick.state.fork
+        kept = fork.items.get(ctx.id) if fork else None
+        if kept is not None:  # it goes on with the items of the run that it comes from
+            return self._open(ctx, ctx.tick.value(kept.items))
         try:
             items = ctx.evaluate(plan.items)
         except ExpressionError as fault:
@@ -141,10 +145,16 @@ class ScatterBehaviour(Plain):
         scatter = entry.scatter
         wanted: int = ctx.tick.graph.nodes[ctx.node.gather].args.wanted
         plan: Plan = ctx.args
-        if _met(scatter, wanted):
-            return complete(ctx, Inline({"count": scatter.count}))
-        lost = scatter.count - scatter.failed < wanted if wanted else scatter.failed > plan.may_fail(scatter.count)
-        return fail(ctx, _failure(scatter, wanted, failed)) if lost else ()
+        if _lost(scatter, wanted, plan):
+            return fail(ctx, _failure(scatter, wanted, failed))
+        return complete(ctx, Inline({"count": scatter.count})) if _met(scatter, wanted) else ()
+
+
+def _lost(scatter: ScatterState, wanted: int, plan: Plan) -> bool:
+    """Too many have failed, the last one to end among them; of no items none can fail."""
+    if wanted:
+        return 0 < scatter.count < wanted + scatter.failed and scatter.succeeded < wanted
+    return scatter.failed > plan.may_fail(scatter.count)
 
 
 def _met(scatter: ScatterState, wanted: int) -> bool:

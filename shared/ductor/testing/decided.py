@@ -47,6 +47,8 @@ class _Seen:
                     yield f"{node} was decided {len(self._decisions[node])} times"
             case tr.RunForked():
                 self._foreign = {*transition.kept, *transition.preserved}
+            case tr.NodeAdopted(node):
+                self._foreign.add(node)
             case tr.NodeCompleted(node) if node in self._foreign:
                 pass  # decided, or ended by its event, in the source
             case tr.NodeCompleted(node, output):

@@ -110,7 +110,7 @@ def _outputs(world: World, state: RunState) -> Iterator[str]:
         step = world.graph(state.run_id).by_ref[ref.partition("@")[0]].step
         if entry.status is not NodeStatus.COMPLETED or step.type is not StepType.ACTION or entry.error is not None:
             continue
-        if state.fork is not None and state.fork.foreign(ref):
+        if entry.foreign or (state.fork is not None and state.fork.foreign(ref)):
             continue
         returned = [
             effect.output

@@ -48,7 +48,9 @@ class Levers:
         if self._world.damaged(run_id):
             return
         self._forks += 1
-        state, refs = self._world.state(run_id), list(self._world.graph(run_id).by_ref)
+        state = self._world.state(run_id)
+        # Also nodes of single items: `charge@3` has a result, and an input, of its own.
+        refs = [*self._world.graph(run_id).by_ref, *(node for node, _ in nodes_of(state) if "@" in node)]
         preserve = (rng.choice(refs),) if rng.random() < 0.3 else ()
         inputs = {rng.choice(refs): {"v": "given"}} if rng.random() < 0.3 else {}
         self._world.reset(run_id, rng.randint(0, state.seq), f"fork{rng.randint(0, 2)}", preserve, **inputs)

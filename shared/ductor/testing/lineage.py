@@ -89,6 +89,7 @@ def _inverses(world: World, state: RunState) -> list[str]:
         for place in places_of(graph, state, node):
             entry = place.entry
             took = entry is not None and (place.id in state.late or _took_effect(entry, node.step.type))
+            took = took and entry is not None and not entry.foreign
             if node.step.compensation and entry and took:
                 ended.append((entry.ended_seq, place.id.replace("@", "-").replace(".", "-"), node.step.compensation))
     ordered = sorted(ended, key=lambda one: one[0], reverse=True)
@@ -115,7 +116,7 @@ def _answered(world: World, state: RunState, states: dict[str, RunState]) -> Ite
         completed = entry is not None and entry.status is NodeStatus.COMPLETED and entry.error is None
         if node.step.type is not StepType.SUBWORKFLOW or entry is None or not completed:
             continue
-        if state.fork is not None and state.fork.foreign(place.id):
+        if entry.foreign or (state.fork is not None and state.fork.foreign(place.id)):
             continue  # the child was the source's
         child = states.get(child_run_id(state.run_id, place.id, entry.attempt, entry.generation))
         if child is None:

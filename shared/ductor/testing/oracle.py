@@ -28,6 +28,7 @@ _FROM: Final[dict[type, frozenset[NodeStatus]]] = {
     tr.NodeCancelled: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),
     tr.NodeHeld: frozenset({_S.PENDING, _S.SCHEDULED, _S.RETRYING}),
     tr.NodeRested: frozenset({_S.PENDING, _S.RETRYING}),
+    tr.NodeAdopted: frozenset({_S.PENDING}),
     tr.NodeReleased: frozenset({_S.PENDING, _S.SCHEDULED, _S.PAUSED}),
     tr.NodeReset: frozenset({_S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),
     tr.NodeTuned: frozenset({_S.PENDING, _S.SCHEDULED, _S.WAITING, _S.RETRYING, _S.PAUSED}),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from ductor.api.call import Call
 from ductor.api.models.resets import (
     PointBody,
@@ -11,6 +13,7 @@ from ductor.api.models.resets import (
     ResetAnswer,
     ResetBody,
     ResetTarget,
+    StepInItemsModel,
     TargetsAnswer,
 )
 from ductor.api.routing import Route
@@ -55,6 +58,7 @@ class ResetRoutes:
             kept=list(preview.kept),
             adopted=list(preview.adopted),
             rerun=list(preview.rerun),
+            items=[StepInItemsModel(**msgspec.structs.asdict(one)) for one in preview.items],
             metadata=call.metadata(),
         )
 

@@ -84,8 +84,12 @@ class Parts:
         return DynamoTable(self.settings.need("DUCTOR_TABLE"))
 
     @cached_property
+    def blobs(self) -> S3Blobs:
+        return S3Blobs(self.settings.need("DUCTOR_BUCKET"), self.clients)
+
+    @cached_property
     def payloads(self) -> PayloadStore:
-        return PayloadStore(self.table, S3Blobs(self.settings.need("DUCTOR_BUCKET"), self.clients))
+        return PayloadStore(self.table, self.blobs)
 
     @cached_property
     def library(self) -> Library:
@@ -159,6 +163,7 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.app.lifecycle import Lifecycle, Untold
     from ductor.app.lineage import lineage
     from ductor.app.stalls import Stalls
+    from ductor.app.subscriptions import Subscriptions
     from ductor.app.wait_commands import WaitCommands
     from ductor.app.waiters import Waiters
     from ductor.lambdas.holding import HeldTasks
@@ -179,6 +184,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         library=of.library,
         gate=Gate(of.table),
     )
+    told = Lifecycle(of.bus, Untold(of.table), Subscriptions(of.table, of.library).heard)
     waits = WaitCommands(Waiters(of.table, of.payloads), EventRows(of.table, of.clock), of.clock)
     tasks = HeldTasks(of.steps)
     dispatcher = Dispatcher(
@@ -188,7 +194,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         attempts=Attempts(of.table),
         clock=of.clock,
         ids=of.ids,
-        handlers={**waits.handlers(), **lines.handlers, Announce: Lifecycle(of.bus, Untold(of.table)).announce},
+        handlers={**waits.handlers(), **lines.handlers, Announce: told.announce},
         doors={**lines.doors, StepType.BRIDGE: BridgeDoor(BridgeQueue(of.table), Attempts(of.table), of.clock)},
     )
     committer = TellingCommitter(
@@ -344,6 +350,7 @@ def sweeper(made: Parts | None = None) -> Handler:
 
 def api(made: Parts | None = None) -> Handler:
     """The function behind the HTTP API. It takes the caller from the authorizer in front of it."""
+    from ductor.api.answer_size import fitting
     from ductor.api.app import build_api
     from ductor.api.auth import GatewayIdentity
     from ductor.api.deps import ApiDeps
@@ -424,7 +431,7 @@ def api(made: Parts | None = None) -> Handler:
             pause=rest,
             look_ms=BRIDGE_LOOK_MS,
         ),
-        runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants),
+        runs=Runs(table=of.table, payloads=of.payloads, library=of.library, tenants=tenants, links=of.blobs),
         admin=Administration(
             table=of.table,
             secrets=of.secrets,
@@ -437,7 +444,7 @@ def api(made: Parts | None = None) -> Handler:
         clock=of.clock,
         ids=of.ids,
     )
-    return telemetry.traced(build_api(deps))
+    return telemetry.traced(fitting(build_api(deps), of.clock, of.ids))
 
 
 def event(made: Parts | None = None) -> Handler:

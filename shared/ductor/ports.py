@@ -167,6 +167,14 @@ class Blobs(Protocol):
         ...
 
 
+class Links(Protocol):
+    """Addresses of blobs, for answers that are too small for them."""
+
+    def link(self, key: str, seconds: int) -> str:
+        """A URL under which anybody who has it can read the blob for that long. Does not look whether it exists."""
+        ...
+
+
 class QueueName(StrEnum):
     """The queues. `INTENTS` is FIFO per group; the others have no order."""
 
@@ -234,10 +242,11 @@ class Queue(Protocol):
 
 
 class Telling(msgspec.Struct, frozen=True):
-    """An event of a tenant, for the bus."""
+    """An event of a tenant, for the bus. `unheard`: no definition listens to it, so nobody needs to look for one."""
 
     tenant: str
     event: Event
+    unheard: bool = False
 
 
 class Bus(Protocol):

@@ -44,6 +44,14 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """303: what was asked for is read at `location`. `answer` says the same in the body."""
+
+    location: str
+    answer: AnswerModel
+
+
+@dataclass(frozen=True)
 class Route:
     """One route. `path` has parameters as `<name>`; `body` and `answer` are its models.
 
@@ -54,7 +62,7 @@ class Route:
     method: str
     path: str
     summary: str
-    handle: Callable[[Call], AnswerModel | Page]
+    handle: Callable[[Call], AnswerModel | Page | Elsewhere]
     answer: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
     query: tuple[str, ...] = ()
@@ -104,6 +112,9 @@ class Router:
         answer = route.handle(call)
         if isinstance(answer, Page):
             return _response(route.status, answer.body, answer.content_type)
+        if isinstance(answer, Elsewhere):
+            headers = {"Location": answer.location, "Cache-Control": "no-store"}
+            return _response(303, answer.answer.model_dump_json(), headers=headers)
         return _response(route.status, answer.model_dump_json())
 
     def _not_found(self, _: Exception) -> Response[Any]:

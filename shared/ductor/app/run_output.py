@@ -21,6 +21,13 @@ class OutputTooLargeError(Exception):
         )
 
 
+def output_size(definition: Definition, state: RunState) -> int:
+    """About how many bytes `run_output` would give, known without reading any of it."""
+    if state.output != NULL:
+        return payload_size(state.output)
+    return sum(map(payload_size, _last_outputs(definition, state).values()))
+
+
 def run_output(definition: Definition, state: RunState, load: Callable[[Payload], JSON]) -> JSON:
     """The output of a run that has ended; null unless it completed.
 
@@ -31,10 +38,14 @@ def run_output(definition: Definition, state: RunState, load: Callable[[Payload]
         return load(state.output)
     if definition.output is not None or state.status is not RunStatus.COMPLETED:
         return None
-    sources = {edge.source_ref for edge in definition.edges}
-    nodes = state.root.nodes
-    ends = [step.ref for step in definition.steps if step.ref not in sources and step.ref in nodes]
-    outputs = {ref: nodes[ref].output for ref in ends if nodes[ref].status is NodeStatus.COMPLETED}
+    outputs = _last_outputs(definition, state)
     if (size := sum(map(payload_size, outputs.values()))) > MAX_OUTPUT_BYTES:
         raise OutputTooLargeError(size)
     return {ref: load(output) for ref, output in outputs.items()}
+
+
+def _last_outputs(definition: Definition, state: RunState) -> dict[str, Payload]:
+    sources = {edge.source_ref for edge in definition.edges}
+    nodes = state.root.nodes
+    ends = [step.ref for step in definition.steps if step.ref not in sources and step.ref in nodes]
+    return {ref: nodes[ref].output for ref in ends if nodes[ref].status is NodeStatus.COMPLETED}

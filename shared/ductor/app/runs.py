@@ -12,6 +12,7 @@ from ductor.app.access import ANY_ENVIRONMENT, Caller, Scope, require
 from ductor.app.ai_journal import Journal
 from ductor.app.ai_views import AI_STEPS, with_conversations
 from ductor.app.cursors import binding, page_size, seal, unseal
+from ductor.app.handing import Elsewhere, Handing, Room
 from ductor.app.headers import (
     HEAD,
     STALL,
@@ -33,7 +34,7 @@ from ductor.app.refusals import invalid, node_not_found, precondition, run_not_f
 from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event, usage_view
 from ductor.app.run_filter import RunFilter
 from ductor.app.run_list import find_runs
-from ductor.app.run_output import OutputTooLargeError, run_output
+from ductor.app.run_output import OutputTooLargeError, output_size, run_output
 from ductor.app.run_summary import run_waits_on, summarise
 from ductor.app.tenants import Tenants
 from ductor.app.views import (
@@ -56,7 +57,7 @@ from ductor.model.lineage import child_run_id
 from ductor.model.payload import NULL, Payload
 from ductor.model.run import NodeState, RunState, effective_status
 from ductor.model.transition import OperatorAudited
-from ductor.ports import Item, Table
+from ductor.ports import Item, Links, Table
 
 READ_TRIES: Final = 5
 """How often a page of items is read again when the run moved on while it was being read."""
@@ -72,8 +73,17 @@ _stalls = msgspec.json.Decoder(Stall)
 class Runs:
     """The runs of all tenants. Another tenant's run answers exactly as one that does not exist."""
 
-    def __init__(self, *, table: Table, payloads: PayloadStore, library: Library, tenants: Tenants) -> None:
+    def __init__(
+        self,
+        *,
+        table: Table,
+        payloads: PayloadStore,
+        library: Library,
+        tenants: Tenants,
+        links: Links | None = None,
+    ) -> None:
         self._table = table
+        self._handing = Handing(payloads, links)
         self._payloads = payloads
         self._library = library
         self._tenants = tenants
@@ -137,7 +147,10 @@ class Runs:
         wanted = [entry.output for entry in entries.values() if not is_large(entry.output)]
         presenter = self._presenter(state, self._definition(state), wanted)
         claimed = self._latest(state, entries, presenter.steps)
-        views = [_node_view(state, node.step, node.entry, presenter, claimed.get(node.id), node.id) for node in found]
+        room = Room()
+        views = [
+            _node_view(state, node.step, node.entry, presenter, claimed.get(node.id), node.id, room) for node in found
+        ]
         return Snapshot(
             run_id=state.run_id,
             status=effective_status(state).value,
@@ -202,16 +215,16 @@ class Runs:
                 found.append(audit_view(entry, entry.transition))
         return AuditPage(tuple(found), None)
 
-    def node_output(self, caller: Caller, run_id: str, node: str) -> JSON:
+    def node_output(self, caller: Caller, run_id: str, node: str) -> JSON | Elsewhere:
         """The latest output of a node as it is, unredacted: for programs. None while there is none."""
         require(caller, Scope.WORKFLOW_READ)
         _, state = self._state(caller, run_id)
         if node.partition("@")[0] not in self._steps(state):
             raise node_not_found()
         entry = self._places.entry(state, node)
-        return self._payloads.load(run_id, entry.output) if entry else None
+        return self._handing.payload(run_id, entry.output) if entry else None
 
-    def output(self, caller: Caller, run_id: str) -> JSON:
+    def output(self, caller: Caller, run_id: str) -> JSON | Elsewhere:
         """The run's output as it is, unredacted: for programs.
 
         FAILED_PRECONDITION `RUN_NOT_FINISHED` before its end, `OUTPUT_TOO_LARGE` when its last steps gave over 5 MB.
@@ -220,8 +233,12 @@ class Runs:
         _, state = self._state(caller, run_id)
         if not state.status.terminal:
             raise precondition("RUN_NOT_FINISHED", f"the run is {effective_status(state).value}; it has no output yet")
+        if self._handing.is_elsewhere(state.output):
+            return self._handing.payload(run_id, state.output)
+        definition = self._definition(state)
         try:
-            return run_output(self._definition(state), state, lambda payload: self._payloads.load(run_id, payload))
+            value = run_output(definition, state, lambda payload: self._payloads.load(run_id, payload))
+            return self._handing.value(run_id, value, output_size(definition, state))
         except OutputTooLargeError as fault:
             raise precondition("OUTPUT_TOO_LARGE", str(fault)) from fault
 
@@ -254,14 +271,14 @@ class Runs:
 
     def _nodes(self, state: RunState, definition: Definition, presenter: Presenter) -> list[NodeView]:
         claimed = self._latest(state, state.root.nodes, presenter.steps)
-        untouched = NodeState()
+        untouched, room = NodeState(), Room()
         views = []
         repeated = self._places.repeated(state, definition)
         for step in definition.steps:
             if step.ref in repeated:
                 continue
             node = state.root.nodes.get(step.ref, untouched)
-            views.append(_node_view(state, step, node, presenter, claimed.get(step.ref), step.ref))
+            views.append(_node_view(state, step, node, presenter, claimed.get(step.ref), step.ref, room))
         return views
 
     def _latest(self, state: RunState, nodes: Mapping[str, NodeState], steps: Mapping[str, Step]) -> dict[str, Attempt]:
@@ -308,10 +325,16 @@ def _may_read(caller: Caller, item: Item) -> bool:
 
 
 def _node_view(
-    state: RunState, step: Step, node: NodeState, presenter: Presenter, latest: Attempt | None, node_id: str
+    state: RunState,
+    step: Step,
+    node: NodeState,
+    presenter: Presenter,
+    latest: Attempt | None,
+    node_id: str,
+    room: Room,
 ) -> NodeView:
     claimed = latest if node.status is NodeStatus.SCHEDULED else None
-    large, retrying = is_large(node.output), node.status is NodeStatus.RETRYING
+    large, retrying = not room.takes(node.output), node.status is NodeStatus.RETRYING
     shown = None if large or node.output == NULL else presenter.payload(step.ref, node.output)
     # A scatter is at work for as long as its items are.
     scattering = step.type is StepType.SCATTER and node.status is NodeStatus.WAITING

@@ -44,6 +44,15 @@ def test_refusal_shows_every_field_code_and_message() -> None:
     assert raised.value.code is Exit.REFUSED
 
 
+def test_an_output_that_lies_elsewhere_is_read_there_without_the_key() -> None:
+    told = {"data": {"output_url": "https://bucket.example/o?sign=1"}}
+    server = Server({"GET /api/workflows/runs/r/output": [(303, told)], "GET /o": [(200, {"n": [1]})]})
+
+    assert server.client().output("r") == {"n": [1]}
+
+    assert "authorization" not in server.requests[1].headers
+
+
 def test_known_codes_come_with_a_hint() -> None:
     body = {
         "error_code": "UNAUTHENTICATED",

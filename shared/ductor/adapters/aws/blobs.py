@@ -37,6 +37,11 @@ class S3Blobs:
                     return None
                 raise
 
+    def link(self, key: str, seconds: int) -> str:
+        """`ports.Links`: signed here, without a request; it ends with the credentials of the function, if earlier."""
+        arguments = {"Bucket": self._bucket, "Key": PREFIX + key, "ResponseContentType": "application/json"}
+        return str(self._clients("s3").generate_presigned_url("get_object", Params=arguments, ExpiresIn=seconds))
+
     def keys(self, prefix: str, limit: int) -> tuple[str, ...]:
         with faults.translated():
             answer = self._clients("s3").list_objects_v2(Bucket=self._bucket, Prefix=PREFIX + prefix, MaxKeys=limit)

@@ -23,6 +23,10 @@ RETRIES: Final = {"mode": "adaptive", "total_max_attempts": TRIES}
 """Backs off, and slows this process down while a service throttles it."""
 
 
+_S3: Final[dict[str, Any]] = {"signature_version": "s3v4", "s3": {"addressing_style": "virtual"}}
+"""For links: else botocore signs the name that buckets have in all regions, which leads to a new bucket only in one."""
+
+
 class Clients:
     """The clients of one process. Safe to use from several threads."""
 
@@ -48,5 +52,6 @@ class Clients:
             read_timeout=READ_SECONDS,
             retries=RETRIES,
             max_pool_connections=CONNECTIONS,
+            **(_S3 if service == "s3" else {}),
         )
         return self._session.create_client(service, config=config)

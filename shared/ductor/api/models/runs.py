@@ -265,6 +265,25 @@ class RunOutput(AnswerModel):
     output: Any
 
 
+class OutputPlace(AnswerModel):
+    """Where an output lies that is too large for an answer: the JSON document at `output_url`, not redacted.
+
+    The address needs no key and must not get one; whoever has it can read the output until it expires.
+    """
+
+    run_id: str
+    output_url: str
+    output_bytes: int
+    expires_at: When
+
+
+class OutputPlaceAnswer(OutputPlace):
+    """The same, flat."""
+
+    node: str
+    metadata: Metadata
+
+
 class NodeOutputAnswer(AnswerModel):
     """The output of a node, not redacted."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from ductor.api.call import Call
 from ductor.api.models.common import FlatPage, Wrapped, WrappedPage, flat
@@ -11,6 +11,8 @@ from ductor.api.models.runs import (
     Attempt,
     AuditEntry,
     NodeOutputAnswer,
+    OutputPlace,
+    OutputPlaceAnswer,
     RunDetail,
     RunEvent,
     RunOutput,
@@ -18,7 +20,8 @@ from ductor.api.models.runs import (
     RunSummary,
     SnapshotAnswer,
 )
-from ductor.api.routing import Route
+from ductor.api.routing import Elsewhere, Route
+from ductor.app import handing
 from ductor.app.run_filter import read_filter
 from ductor.app.runs import Runs
 from ductor.ports import Clock
@@ -114,9 +117,12 @@ class RunReadRoutes:
         shown = [RunEvent.model_validate(item) for item in page.items]
         return WrappedPage(data=shown, next_cursor=page.next_cursor, metadata=call.metadata())
 
-    def _output(self, call: Call) -> Wrapped[RunOutput]:
+    def _output(self, call: Call) -> Wrapped[RunOutput] | Elsewhere:
         run_id = call.ids["run_id"]
         output = self._runs.output(call.caller, run_id)
+        if isinstance(output, handing.Elsewhere):
+            place = OutputPlace.model_validate(self._place(run_id, output))
+            return Elsewhere(output.url, Wrapped(data=place, metadata=call.metadata()))
         return Wrapped(data=RunOutput(run_id=run_id, output=output), metadata=call.metadata())
 
     def _snapshot(self, call: Call) -> SnapshotAnswer:
@@ -139,7 +145,14 @@ class RunReadRoutes:
         shown = [AuditEntry.model_validate(item) for item in page.items]
         return FlatPage(items=shown, next_cursor=page.next_cursor, metadata=call.metadata())
 
-    def _node_output(self, call: Call) -> NodeOutputAnswer:
+    def _node_output(self, call: Call) -> NodeOutputAnswer | Elsewhere:
         run_id, node = call.ids["run_id"], call.ids["node"]
         output = self._runs.node_output(call.caller, run_id, node)
+        if isinstance(output, handing.Elsewhere):
+            fields = {**self._place(run_id, output), "node": node, "metadata": call.metadata()}
+            return Elsewhere(output.url, OutputPlaceAnswer.model_validate(fields))
         return NodeOutputAnswer(run_id=run_id, node=node, output=output, metadata=call.metadata())
+
+    def _place(self, run_id: str, output: handing.Elsewhere) -> dict[str, Any]:
+        expires_at = self._clock.now_ms() + handing.LINK_SECONDS * 1000
+        return {"run_id": run_id, "output_url": output.url, "output_bytes": output.bytes, "expires_at": expires_at}

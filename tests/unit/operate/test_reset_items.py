@@ -49,6 +49,11 @@ def forked(scene: Scene, seq: int, *preserve: str, request_id: str = "f", **inpu
     return fork_id
 
 
+def given(node: str) -> dict[str, Any]:
+    """Another input for the node."""
+    return {node: {"v": "given"}}
+
+
 def previewed(scene: Scene, seq: int, *preserve: str) -> Preview:
     request = ResetRequest(request_id="", transition_seq=seq, preserve_outputs=preserve)
     return scene.world.operations.resets.preview(scene.world.caller, scene.run_id, request)
@@ -95,7 +100,7 @@ def test_the_items_are_those_of_the_source_even_if_their_expression_would_give_o
 
 def test_one_item_gets_another_input_after_the_end() -> None:
     scene = ran(repeated(action("a")))
-    fork_id = forked(scene, last(scene), **{"a@2": {"v": "given"}})
+    fork_id = forked(scene, last(scene), **given("a@2"))
     assert effects(scene, fork_id) == ["a@2", "after"]
     assert [one["v"] for one in scene.world.output(fork_id, "all")["results"]] == ["a", "a", "given", "a"]
 
@@ -112,7 +117,7 @@ def test_what_follows_in_an_item_runs_again_with_what_it_followed() -> None:
         scatter(), action("a"), action("b"), gather(), edge("split", "a"), edge("a", "b"), edge("b", "all")
     )
     scene = ran(definition, [1, 2])
-    assert sorted(effects(scene, forked(scene, last(scene), **{"a@1": {"v": 0}}))) == ["a@1", "b@1"]
+    assert sorted(effects(scene, forked(scene, last(scene), **given("a@1")))) == ["a@1", "b@1"]
 
 
 def test_later_results_of_items_are_taken_over() -> None:
@@ -155,7 +160,7 @@ def test_a_fork_of_a_fork_keeps_what_both_did() -> None:
     scene = ran(ONE_BY_ONE)
     first = forked(scene, ended(scene, "a@1"))
     end = scene.world.state(first).seq
-    second = scene.world.reset(first, end, "again", **{"a@3": {"v": "given"}})
+    second = scene.world.reset(first, end, "again", **given("a@3"))
     with scene.world.limits():
         scene.settle()
     assert effects(scene, second) == ["a@3", "after"]

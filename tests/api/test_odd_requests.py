@@ -203,7 +203,6 @@ def test_odd_ids_are_not_found(existing: Existing, path: str, ident: str) -> Non
         ("GET", "/api/nothing"),
         ("POST", "/api/v2/workflow-runs/r:explode"),
         ("POST", "/api/v2/workflow-events:explode"),
-        ("GET", "/api/workflow-schedules"),
         ("POST", "/api/workflow-definitions/x:trigger"),
         ("GET", "/api/workflows/runs/"),
     ],

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.contract.moto_backend import CLIENTS, CREDENTIALS, Emulator
+from tests.functions.policy import template
 
 from ductor import bootstrap_aws
 from ductor.app.headers import HEAD, read_header, run_pk
@@ -174,11 +175,16 @@ class AwsWorld:
                     busy = True
 
     def _make_bus(self) -> None:
-        """A bus whose rule, as far as tests go, has a queue between it and the function: `deliver_events` pumps it."""
-        arns = [self._queue_arn(name) for name in ("dead-events", "bus")]
+        """A bus with two rules and a queue behind each: ours, which `deliver_events` pumps, and one of somebody who
+
+        listens to all of it, for `told`.
+        """
+        self._queue_arn("dead-events")
         CLIENTS("events").create_event_bus(Name="ductor")
-        CLIENTS("events").put_rule(EventBusName="ductor", Name="all", EventPattern='{"account": ["123456789012"]}')
-        CLIENTS("events").put_targets(EventBusName="ductor", Rule="all", Targets=[{"Id": "bus", "Arn": arns[1]}])
+        for name, pattern in (("bus", _pattern()), ("listener", {"account": _pattern()["account"]})):
+            target = {"Id": name, "Arn": self._queue_arn(name)}
+            CLIENTS("events").put_rule(EventBusName="ductor", Name=name, EventPattern=json.dumps(pattern))
+            CLIENTS("events").put_targets(EventBusName="ductor", Rule=name, Targets=[target])
 
     def _queue_arn(self, name: str) -> str:
         url = CLIENTS("sqs").create_queue(QueueName=name, Attributes={"MaximumMessageSize": "1048576"})["QueueUrl"]
@@ -192,17 +198,20 @@ class AwsWorld:
         assert answer["FailedEntryCount"] == 0, answer
 
     def told(self) -> list[dict[str, Any]]:
-        """The events that wait for the rule's target; they are taken out."""
-        found: list[dict[str, Any]] = []
-        while (batch := self.receive("bus")) is not None:
-            for record in batch["Records"]:
-                found.append(json.loads(record["body"]))
-                CLIENTS("sqs").delete_message(QueueUrl=self._url("bus"), ReceiptHandle=record["receiptHandle"])
-        return found
+        """Every event that was put on the bus, once."""
+        return self._taken("listener")
 
     def deliver_events(self) -> list[dict[str, Any]]:
-        """Hand every event on the bus to its function, one by one; the answers."""
-        return [self.event(event, CONTEXT) for event in self.told()]
+        """Hand what the rule lets through to the function, one by one; the answers."""
+        return [self.event(event, CONTEXT) for event in self._taken("bus")]
+
+    def _taken(self, queue: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while (batch := self.receive(queue)) is not None:
+            for record in batch["Records"]:
+                found.append(json.loads(record["body"]))
+                CLIENTS("sqs").delete_message(QueueUrl=self._url(queue), ReceiptHandle=record["receiptHandle"])
+        return found
 
     def send_intent(self, body: str, group: str, dedup_id: str) -> None:
         CLIENTS("sqs").send_message(
@@ -220,6 +229,12 @@ class AwsWorld:
 
     def _url(self, name: str) -> str:
         return str(CLIENTS("sqs").get_queue_url(QueueName=name)["QueueUrl"])
+
+
+def _pattern() -> dict[str, Any]:
+    """What the rule of the template lets through to the function."""
+    pattern: dict[str, Any] = template()["Resources"]["BusRule"]["Properties"]["EventPattern"]
+    return {**pattern, "account": ["123456789012"]}
 
 
 def _forget_logger() -> None:

@@ -47,7 +47,6 @@ TICKS: Final = Duration(12, 28)
 ATTEMPTS: Final = Duration(12, 17)
 WAKES: Final = Duration(10, 2)
 ADMISSION: Final = Duration(36, 0, 1.0)
-LISTENING: Final = Duration(15, 0)
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -124,10 +123,8 @@ def _wakes(used: Used, batch: float) -> Usage:
 
 
 def _events(used: Used) -> Usage:
-    """Each event about the run calls the function that looks who listens."""
-    usage = Usage(bus_events=used.events, table_reads=2 * used.events)
-    usage.add(_invoked(used.events, 0, LISTENING))
-    return usage
+    """Whoever tells of the run first looks whether a definition listens."""
+    return Usage(bus_events=used.events, table_reads=used.events)
 
 
 def _invoked(invocations: float, things: float, duration: Duration) -> Usage:

@@ -7,7 +7,7 @@ Only what an operator removes from the intents queue in that moment is not told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -29,6 +29,9 @@ KEPT_MS: Final = 14 * 86_400_000
 PER_SWEEP: Final = 1_000
 _PAGE: Final = 100
 _MAX_TEXT: Final = 512
+
+
+Heard = Callable[[str, Collection[str]], bool]
 
 
 class Untold:
@@ -78,17 +81,21 @@ class Untold:
 class Lifecycle:
     """The handler of `Announce`, for `Dispatcher`. Without `untold`, what the bus does not take is tried again as
 
-    all commands are, and until then the run waits.
+    all commands are, and until then the run waits. `heard` says whether a definition of a tenant listens to one of
+    these events; without it all are told as if one did.
     """
 
-    def __init__(self, bus: Bus, untold: Untold | None = None) -> None:
+    def __init__(self, bus: Bus, untold: Untold | None = None, heard: Heard | None = None) -> None:
         self._bus = bus
         self._untold = untold
+        self._heard = heard
 
     def announce(self, _graph: Graph, state: RunState, command: Command, _mark: str) -> Iterable[Intent]:
         """Put the events on the bus, in order. Raises UnavailableError when they are neither there nor kept."""
         assert isinstance(command, Announce)
-        pending: Sequence[Telling] = [_telling(state, told) for told in command.told]
+        names = {told.name for told in command.told}
+        unheard = self._heard is not None and not self._heard(state.origin.tenant, names)
+        pending: Sequence[Telling] = [_telling(state, told, unheard) for told in command.told]
         try:
             for _ in range(TRIES):
                 failed = set(self._bus.put(pending))
@@ -108,7 +115,7 @@ def _partition(number: int) -> str:
     return f"UT#{number}"
 
 
-def _telling(state: RunState, told: Announced) -> Telling:
+def _telling(state: RunState, told: Announced, unheard: bool) -> Telling:
     event = Event(
         event_name=told.name,
         event_id=f"{state.run_id}:{told.seq}",
@@ -116,7 +123,7 @@ def _telling(state: RunState, told: Announced) -> Telling:
         received_at=state.updated_at,
         depth=state.origin.depth,
     )
-    return Telling(state.origin.tenant, event)
+    return Telling(state.origin.tenant, event, unheard)
 
 
 def _payload(state: RunState, seq: int) -> dict[str, JSON]:

@@ -23,6 +23,7 @@ MAX_RUNS: Final = 500
 
 NOT_INCLUDED: Final = (
     "the services that actions call, and models that AI steps ask",
+    "definitions that listen to events about this run: the function that starts their runs, and those",
     "reads over the API: lists, snapshots, this answer",
     "storage of rows, payloads and logs over time",
     "retries by AWS itself, lost races and cold starts",

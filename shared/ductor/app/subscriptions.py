@@ -7,7 +7,7 @@ those that no newest version needs any more are removed after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -70,6 +70,15 @@ class Subscriptions:
             item = self._table.get(pk, sk)
             if item is not None and item.version <= row.version:
                 self._table.write((Delete(pk, sk, item.version),))
+
+    def heard(self, tenant: str, names: Collection[str]) -> bool:
+        """Whether any family may be started by one of these events, which share their first segment. One read.
+
+        Consistent: what happens after a publication is heard. True as well when there are too many rows to look at.
+        """
+        page = self._table.query(_partition(tenant, next(iter(names), "")), limit=PAGE)
+        patterns = {item.sk.rsplit("#", 1)[0] for item in page.items}
+        return page.cursor is not None or any(matches(pattern, name) for pattern in patterns for name in names)
 
     def families(self, tenant: str, event_name: str) -> list[str]:
         """The slugs of families that may be started by the event, in order; consistent."""

@@ -47,7 +47,8 @@ class EventBridgeBus:
 
     def _entry(self, telling: Telling) -> dict[str, Any]:
         event = telling.event
-        detail = {
+        detail: dict[str, Any] = {"unheard": True} if telling.unheard else {}
+        detail |= {
             "event_id": event.event_id,
             "correlation_key": event.correlation_key,
             "causation_depth": event.depth,

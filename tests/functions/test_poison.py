@@ -8,16 +8,19 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+from tests.contract.moto_backend import CLIENTS
 from tests.functions.definitions import HELLO, chain
 from tests.functions.world import SECOND, AwsWorld, Killed
 
+from ductor.adapters.aws.faults import AwsRefusedError
+from ductor.adapters.aws.queue import SqsQueue
 from ductor.app.commit import Committer
 from ductor.app.headers import run_pk
 from ductor.app.worker import Claimed, Finished, Worker
 from ductor.lambdas.poison import HOPELESS, SUSPICIOUS
 from ductor.model.attempt import Attempt, AttemptStatus, attempt_sk
 from ductor.model.intent import Intent, IntentKind
-from ductor.ports import UnavailableError
+from ductor.ports import Outgoing, UnavailableError
 
 
 @contextmanager
@@ -124,7 +127,47 @@ def test_code_that_always_fails_stalls_its_run_too(world: AwsWorld) -> None:
     run_id = world.trigger(world.publish(chain(1)))
     with ticking(failing(run_id, RuntimeError("AccessDenied"))):
         deliveries(world, HOPELESS + 1)
-    assert world.run(run_id)["summary"]["stalled"]["reason"]
+    assert "RuntimeError: AccessDenied" in world.run(run_id)["summary"]["stalled"]["reason"]
+
+
+def test_a_stored_state_that_cannot_be_unpacked_stalls_its_run_at_once(world: AwsWorld) -> None:
+    definition_id = world.publish(HELLO)
+    bad, good = world.trigger(definition_id), world.trigger(definition_id)
+    world.pump()
+    table, key = CLIENTS("dynamodb"), {"pk": {"S": run_pk(bad)}, "sk": {"S": "HEAD"}}
+    row = table.get_item(TableName="ductor", Key=key)["Item"]
+    assert "packed" in row
+    table.put_item(TableName="ductor", Item={**row, "body": {"B": b"neither JSON nor deflated"}})
+    world.clock.advance(2 * SECOND)
+    world.pump()
+    assert world.status(good) == "completed"
+    assert world.request("GET", f"/api/workflows/runs/{bad}")[0] == 409
+    kept = table.get_item(TableName="ductor", Key=key)["Item"]
+    table.put_item(TableName="ductor", Item={**kept, "body": row["body"], "packed": row["packed"]})
+    assert "cannot be read" in world.run(bad)["summary"]["stalled"]["reason"]
+    world.control(bad, "redrive", "repaired")
+    world.pump()
+    assert world.status(bad) == "completed"
+
+
+def test_a_steps_queue_that_refuses_for_good_fails_no_invocation_and_stalls_with_its_reason(world: AwsWorld) -> None:
+    tasks, waits = world.trigger(world.publish(chain(1))), world.trigger(world.publish(HELLO))
+    send = SqsQueue.send
+
+    def refused(queue: SqsQueue, messages: Sequence[Outgoing]) -> Any:
+        if queue.fifo:
+            return send(queue, messages)
+        raise AwsRefusedError("AccessDenied", "not authorized to perform: sqs:SendMessage")
+
+    with mock.patch.object(SqsQueue, "send", refused):
+        deliveries(world, HOPELESS + 1)
+    reason = world.run(tasks)["summary"]["stalled"]["reason"]
+    assert "AccessDenied: not authorized to perform: sqs:SendMessage" in reason
+    world.pump()
+    assert world.status(waits) == "completed"
+    world.control(tasks, "redrive", "permitted")
+    world.pump()
+    assert world.status(tasks) == "completed"
 
 
 def test_what_is_no_intent_goes_to_the_dead_letters_and_blocks_nobody(world: AwsWorld) -> None:

@@ -44,6 +44,11 @@ class HeldTasks:
         self._held.extend((self._run_id, message) for message in messages)
         return ()
 
+    @property
+    def runs(self) -> frozenset[str]:
+        """The runs that something is held of."""
+        return frozenset(run_id for run_id, _ in self._held)
+
     def flush(self) -> frozenset[str]:
         """Send all that is held. The runs whose intents must come again, because something was not accepted.
 

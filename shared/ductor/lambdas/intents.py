@@ -30,10 +30,10 @@ class IntentsEnd(Protocol):
 
 
 class Verdict(msgspec.Struct):
-    """Which messages of a group come again. `broken`: the code itself failed, rather than the storage being away."""
+    """Which messages of a group come again. `broken`: how the code itself failed, rather than the storage being away."""
 
     failed: list[Message] = []
-    broken: bool = False
+    broken: str = ""
 
 
 class IntentBatches:
@@ -68,7 +68,14 @@ class IntentBatches:
 
     def _unsent(self, groups: Mapping[str, list[Message]], failed: list[Message]) -> list[Message]:
         """Send what the commits asked for; of runs for which that fails all intents come again."""
-        left = [message for run_id in self._tasks.flush() for message in groups[run_id] if message not in failed]
+        runs = self._tasks.runs
+        try:
+            runs = self._tasks.flush()
+        except Exception:
+            # A missing permission, say. Delivered again, each run sends its tasks itself and fails alone.
+            self._telemetry.log.exception("the steps queue refuses; the intents come again")
+            self._telemetry.count("TicksFailed", 1)
+        left = [message for run_id in runs for message in groups[run_id] if message not in failed]
         if left:
             self._telemetry.log.warning("the steps queue did not take all tasks; %d intents come again", len(left))
         return self._again(left, retry_after_ms(1)) if left else left
@@ -78,19 +85,26 @@ class IntentBatches:
         receives = _receives(group)
         self._telemetry.count("SuspiciousGroups", 1)
         try:
-            if receives >= HOPELESS and self._poison.is_marked(run_id):
-                return self._stall(run_id, group, receives)
+            if receives >= HOPELESS and (mark := self._poison.mark_of(run_id)) is not None:
+                return self._stall(run_id, group, receives, mark)
             self._poison.mark(run_id)
             verdict = self._tick(run_id, group)
-            if not verdict.broken:
+            if verdict.broken:
+                self._poison.mark(run_id, verdict.broken)
+            else:
                 self._poison.survived(run_id)
         except UnavailableError as fault:
             self._telemetry.log.warning("run %s: %s", run_id, fault)
             return self._again(group, retry_after_ms(receives))
+        except Exception:
+            self._telemetry.log.exception("run %s can be neither ticked nor stalled; its intents come again", run_id)
+            self._telemetry.count("TicksFailed", 1)
+            return self._again(group, retry_after_ms(receives))
         return verdict.failed
 
-    def _stall(self, run_id: str, group: list[Message], receives: int) -> list[Message]:
-        reason = f"its intents were delivered {receives} times, and whoever ticked them died or failed"
+    def _stall(self, run_id: str, group: list[Message], receives: int, mark: str) -> list[Message]:
+        why = f"failed: {mark}" if mark else "died"
+        reason = f"its intents were delivered {receives} times, and whoever ticked them {why}"
         if self._poison.stall(run_id, [message.body for message in group], reason):
             self._telemetry.count("RunsStalled", 1)
             self._telemetry.log.error("run %s is stalled: %s", run_id, reason)
@@ -107,10 +121,10 @@ class IntentBatches:
             except UnavailableError as fault:
                 self._telemetry.log.warning("run %s: %s", run_id, fault)
                 return Verdict(self._again(group, retry_after_ms(_receives(group))))
-            except Exception:
+            except Exception as fault:
                 self._telemetry.log.exception("run %s: the tick failed; its intents come again", run_id)
                 self._telemetry.count("TicksFailed", 1)
-                return Verdict(self._again(group, retry_after_ms(_receives(group))), broken=True)
+                return Verdict(self._again(group, retry_after_ms(_receives(group))), broken=f"{type(fault).__name__}: {fault}")
 
     def _settle(self, handled: Handled, group: list[Message]) -> list[Message]:
         by_receipt = {message.receipt: message for message in group}

@@ -13,6 +13,7 @@ import msgspec
 
 from ductor.app.headers import HEAD, is_stalled, run_pk
 from ductor.app.stalls import Stalls
+from ductor.model.errors import clip
 from ductor.model.intent import Intent
 from ductor.ports import Delete, Item, Put, Table, UnavailableError
 
@@ -24,6 +25,7 @@ HOPELESS: Final = 10
 
 PROBE: Final = "PROBE"
 _TRIES: Final = 8
+_MAX_REASON: Final = 1_000
 
 
 class Poison:
@@ -33,15 +35,17 @@ class Poison:
         self._table = table
         self._stalls = stalls
 
-    def mark(self, run_id: str) -> None:
-        self._table.write((Put(Item(pk=run_pk(run_id), sk=PROBE)),))
+    def mark(self, run_id: str, why: str = "") -> None:
+        """Before a tick without a reason, which is that of a death; after one that failed with its own."""
+        self._table.write((Put(Item(pk=run_pk(run_id), sk=PROBE, body=clip(why, _MAX_REASON).encode())),))
 
     def survived(self, run_id: str) -> None:
         self._table.write((Delete(run_pk(run_id), PROBE),))
 
-    def is_marked(self, run_id: str) -> bool:
-        """Whether the last tick of this run did not come to its end."""
-        return self._table.get(run_pk(run_id), PROBE) is not None
+    def mark_of(self, run_id: str) -> str | None:
+        """How the last tick of this run failed, empty when nobody lived to say; None when it came to its end."""
+        item = self._table.get(run_pk(run_id), PROBE)
+        return None if item is None else item.body.decode("utf-8", "replace")
 
     def stall(self, run_id: str, bodies: Sequence[bytes], reason: str) -> bool:
         """Keep the intents and show the run as stalled; False when there is no such run. Raises UnavailableError."""

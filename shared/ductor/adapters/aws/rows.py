@@ -161,6 +161,10 @@ def _pack(body: bytes) -> tuple[bytes, str | None]:
 
 
 def _unpack(body: bytes, mark: str) -> bytes:
-    if mark == DEFLATED_WITH_WORDS:
-        return zlib.decompressobj(zdict=WORDS).decompress(body)
-    return zlib.decompress(body) if mark == DEFLATED else body
+    """What cannot be unpacked is handed over as it is: whoever decodes it finds it unreadable, and knows what then."""
+    try:
+        if mark == DEFLATED_WITH_WORDS:
+            return zlib.decompressobj(zdict=WORDS).decompress(body)
+        return zlib.decompress(body) if mark == DEFLATED else body
+    except zlib.error:
+        return body

@@ -30,7 +30,7 @@ class IntentsEnd(Protocol):
 
 
 class Verdict(msgspec.Struct):
-    """Which messages of a group come again. `broken`: how the code itself failed, rather than the storage being away."""
+    """Which messages of a group come again. `broken`: how the code itself failed; empty when the storage was away."""
 
     failed: list[Message] = []
     broken: str = ""
@@ -124,7 +124,9 @@ class IntentBatches:
             except Exception as fault:
                 self._telemetry.log.exception("run %s: the tick failed; its intents come again", run_id)
                 self._telemetry.count("TicksFailed", 1)
-                return Verdict(self._again(group, retry_after_ms(_receives(group))), broken=f"{type(fault).__name__}: {fault}")
+                return Verdict(
+                    self._again(group, retry_after_ms(_receives(group))), broken=f"{type(fault).__name__}: {fault}"
+                )
 
     def _settle(self, handled: Handled, group: list[Message]) -> list[Message]:
         by_receipt = {message.receipt: message for message in group}

@@ -52,6 +52,7 @@ from ductor.app.lineage import lineage
 from ductor.app.loopback import Loopback
 from ductor.app.loops import SweeperLoop, TimerLoop
 from ductor.app.operations import Operations
+from ductor.app.own_actions import OwnActions
 from ductor.app.payloads import PayloadStore
 from ductor.app.prices import Prices, PricesError, read_prices
 from ductor.app.run_cost import RunCosts
@@ -214,6 +215,9 @@ class LocalApp:
             faults=faults,
             starts=EventTriggers(table=table, library=library, triggers=self.triggers, gate=Gate(table)),
         )
+        registry.provide(
+            OwnActions(table=table, library=library, triggers=self.triggers, events=self.events).actions()
+        )
         lines = lineage(
             table=table,
             payloads=payloads,
@@ -257,6 +261,7 @@ class LocalApp:
             unit=unit,
             faults=faults,
             cached_runs=CACHED_RUNS,
+            batches=self.operations.batches.deliver,
         )
         ai = AiSteps(
             providers=installed_models(self._settings.environment, registry.connectors),

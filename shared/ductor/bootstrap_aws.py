@@ -31,6 +31,7 @@ from ductor.ports import Clock, Ids
 if TYPE_CHECKING:
     from ductor.actions.registry import ActionRegistry
     from ductor.adapters.aws.cron import AwsCronSchedules
+    from ductor.app.batches import Batches
     from ductor.app.events import Events
     from ductor.app.scheduling import Scheduling
     from ductor.app.trigger import Triggers
@@ -216,7 +217,13 @@ def coordinator(made: Parts | None = None) -> Handler:
     )
     # It remembers no runs: their next batch may go to another process, and a commit upon an old state is billed too.
     engine = Coordinator(
-        table=of.table, committer=committer, dispatcher=dispatcher, stalls=stalls, unit=of.unit, faults=of.faults
+        table=of.table,
+        committer=committer,
+        dispatcher=dispatcher,
+        stalls=stalls,
+        unit=of.unit,
+        faults=of.faults,
+        batches=lambda intents: _batches(of).deliver(intents),  # imported when there is one
     )
     batches = IntentBatches(engine, Poison(of.table, stalls), of.intents, tasks, telemetry)
     return telemetry.traced(lambda event, _: failures(batches.handle(messages_of(event))))
@@ -229,12 +236,16 @@ def step(made: Parts | None = None) -> Handler:
     from ductor.app.ai_steps import AiSteps
     from ductor.app.attempts import Attempts
     from ductor.app.connecting import Connecting
+    from ductor.app.own_actions import OwnActions
     from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
     from ductor.lambdas.steps import InvocationQueue, StepBatches
 
     of = made or parts()
     queue = InvocationQueue(of.steps)
     registry = actions(of.settings)
+    registry.provide(
+        OwnActions(table=of.table, library=of.library, triggers=_triggers(of), events=_events(of)).actions()
+    )
     connecting = Connecting(table=of.table, secrets=of.secrets, clock=of.clock, connectors=registry.connectors)
     ai = AiSteps(
         providers=installed_models(of.settings.environment, registry.connectors),
@@ -310,16 +321,12 @@ def scheduling(of: Parts, triggers: Triggers | None = None) -> Scheduling:
 
 def sweeper(made: Parts | None = None) -> Handler:
     """The function that a schedule calls every minute."""
-    from ductor.app.batches import Batches
-    from ductor.app.control import Controls
     from ductor.app.housekeeping import housekeeping
     from ductor.app.lifecycle import Untold
     from ductor.app.sweeper import Sweeper
 
     of = made or parts()
     telemetry = of.telemetry("sweeper")
-    controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
-    batches = Batches(table=of.table, controls=controls, clock=of.clock)
 
     def tell() -> int:
         told = Untold(of.table).tell(of.bus)
@@ -333,7 +340,7 @@ def sweeper(made: Parts | None = None) -> Handler:
         ids=of.ids,
         also=(
             *housekeeping(table=of.table, payloads=of.payloads, intents=of.intents, clock=of.clock, ids=of.ids),
-            batches.sweep,
+            _batches(of).sweep,
             *scheduling(of).chores,
             tell,
         ),
@@ -464,6 +471,15 @@ def event(made: Parts | None = None) -> Handler:
         telemetry=telemetry,
     )
     return telemetry.traced(lambda event, _: bus_events.handle(event))
+
+
+def _batches(of: Parts) -> Batches:
+    """Controls of many runs, for the functions that move them on."""
+    from ductor.app.batches import Batches
+    from ductor.app.control import Controls
+
+    controls = Controls(table=of.table, intents=of.intents, clock=of.clock, ids=of.ids)
+    return Batches(table=of.table, controls=controls, intents=of.intents, clock=of.clock, ids=of.ids)
 
 
 def _triggers(of: Parts) -> Triggers:

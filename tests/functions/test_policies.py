@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import yaml
 from tests.contract.moto_backend import CLIENTS
 from tests.functions.definitions import HELLO, chain
-from tests.functions.policy import OF_EVERY_FUNCTION, RECEIVING, Asked, Pair, allowed, template
+from tests.functions.policy import RECEIVING, Asked, Pair, allowed, faults, listed, statements, template
 from tests.functions.world import SECOND, AwsWorld
 from tests.unit.ai.speaker import Say, Speaker
 
@@ -69,6 +70,19 @@ def _everything(world: AwsWorld) -> None:
     _schedules(world)
     _bus(world)
     _limits(world)
+    _batches(world)
+
+
+def _batches(world: AwsWorld) -> None:
+    """Controls of many runs that the request leaves to messages, found by their state and by their time."""
+    world.trigger(world.publish(chain(1, "many")))
+    with mock.patch("ductor.app.batches.PAGES_AT_ONCE", 0):
+        for name, wanted in (("state", {"active_only": True}), ("time", {"started_after": "-1h"})):
+            body = {"request_id": f"batch-{name}", "operation": "cancel", "filter": wanted}
+            begun = world.ok("POST", "/api/v2/workflow-runs:batch", body)
+            world.pump()
+            done = world.ok("GET", f"/api/v2/workflow-runs/batches/{begun['batch_id']}")
+            assert (begun["status"], done["status"]) == ("running", "completed")
 
 
 def _limits(world: AwsWorld) -> None:
@@ -287,8 +301,42 @@ def _attributes() -> dict[str, str]:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_may_do_what_it_does_and_nothing_else(asked: dict[str, set[Pair]], function: str) -> None:
-    may, does = allowed(function), asked[function] | OF_EVERY_FUNCTION
-    assert {"missing": sorted(does - may), "superfluous": sorted(may - does)} == {"missing": [], "superfluous": []}
+    assert faults(function, template(), asked[function]) == {"missing": [], "superfluous": []}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_any_permission_less_is_found_missing(asked: dict[str, set[Pair]], function: str) -> None:
+    whole = template()
+    tried: set[Pair] = set()
+    for place, statement in enumerate(statements(function, whole)):
+        for field in ("Action", "Resource"):
+            for one in listed(statement[field]):
+                less = copy.deepcopy(whole)
+                left = [other for other in listed(statement[field]) if other != one]
+                statements(function, less)[place][field] = left
+                gone = allowed(function, whole) - allowed(function, less)
+                assert faults(function, less, asked[function]) == {"missing": sorted(gone), "superfluous": []}
+                tried |= gone
+    assert tried == allowed(function, whole)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_any_permission_more_is_found_superfluous(asked: dict[str, set[Pair]], function: str) -> None:
+    whole = template()
+    for place, statement in enumerate(statements(function, whole)):
+        for field, extra in (("Action", "dynamodb:DeleteTable"), ("Resource", {"GetAtt": "Elsewhere.Arn"})):
+            more = copy.deepcopy(whole)
+            statements(function, more)[place][field] = [*listed(statement[field]), extra]
+            added = allowed(function, more) - allowed(function, whole)
+            assert added
+            assert faults(function, more, asked[function]) == {"missing": [], "superfluous": sorted(added)}
+
+
+def test_a_wildcard_is_no_permission(asked: dict[str, set[Pair]]) -> None:
+    wide = template()
+    statements("Timer", wide)[0]["Action"] = ["sqs:*"]
+    with pytest.raises(AssertionError):
+        faults("Timer", wide, asked["Timer"])
 
 
 def test_every_function_of_the_loop_may_recur() -> None:

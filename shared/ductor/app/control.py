@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -70,7 +71,43 @@ class Controls:
         if answered:
             return Accepted(run_id)
         check_state(kind, header)
-        intent = Intent(
+        intent = self._intent(caller, run_id, kind, request_id, digest, reason, body)
+        send_all(self._intents, [intent_message(intent, self._ids)])
+        return Accepted(run_id)
+
+    def send_each(
+        self, caller: Caller, headers: Sequence[Item], operation: str, request_id: str, reason: str
+    ) -> dict[str, RefusedError]:
+        """The same control for up to 100 runs whose headers were just read: which of them refuse it, and why.
+
+        The caller has looked at whose runs they are. Some may have been asked when this raises UnavailableError.
+        """
+        kind, digest = OPERATIONS[operation], operation_hash(operation, "", None)
+        rows = self._table.batch_get([(header.pk, request_sk(request_id)) for header in headers])
+        refused: dict[str, RefusedError] = {}
+        intents: list[Intent] = []
+        for header in headers:
+            run_id, row = header.pk.removeprefix("R#"), rows.get((header.pk, request_sk(request_id)))
+            try:
+                if not _answered(row, request_id, digest):
+                    check_state(kind, header)
+                    intents.append(self._intent(caller, run_id, kind, request_id, digest, reason))
+            except RefusedError as refusal:
+                refused[run_id] = refusal
+        send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
+        return refused
+
+    def _intent(
+        self,
+        caller: Caller,
+        run_id: str,
+        kind: IntentKind,
+        request_id: str,
+        digest: str,
+        reason: str,
+        body: JSON = None,
+    ) -> Intent:
+        return Intent(
             id=f"op:{self._ids.uuid()}",
             run_id=run_id,
             kind=kind,
@@ -81,8 +118,6 @@ class Controls:
             reason=reason,
             body=body,
         )
-        send_all(self._intents, [intent_message(intent, self._ids)])
-        return Accepted(run_id)
 
 
 def look_up(table: Table, caller: Caller, run_id: str, request_id: str, digest: str) -> tuple[Item, bool]:
@@ -98,10 +133,14 @@ def look_up(table: Table, caller: Caller, run_id: str, request_id: str, digest: 
     if head not in rows or tenant_of(rows[head]) != caller.tenant:
         raise run_not_found()
     _require_authority(caller, rows[head])
-    answered = rows.get(request)
-    if answered is not None and read_outcome(answered).request_hash != digest:
+    return rows[head], _answered(rows.get(request), request_id, digest)
+
+
+def _answered(row: Item | None, request_id: str, digest: str) -> bool:
+    """Whether the request has its outcome. Refuses an id that stands for something else."""
+    if row is not None and read_outcome(row).request_hash != digest:
         raise _reused(request_id)
-    return rows[head], answered is not None
+    return row is not None
 
 
 def _require_authority(caller: Caller, head: Item) -> None:

@@ -6,7 +6,7 @@ send, acknowledge) and the ids kept in the header make a repetition resend and n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -20,7 +20,7 @@ from ductor.app.requests import read_outcome
 from ductor.app.stalls import Stalls
 from ductor.engine.decide import DUPLICATE, REUSED
 from ductor.model.errors import StepError
-from ductor.model.intent import OPERATOR_KINDS, Intent
+from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
 from ductor.model.run import RunState
 from ductor.ports import Faults, Message, Table, UnavailableError, Unit
 
@@ -57,7 +57,10 @@ class MissingRunError(LookupError):
 
 
 class Coordinator:
-    """Applies intents to runs. One batch at a time per instance: it is not thread-safe."""
+    """Applies intents to runs. One batch of messages at a time per instance: it is not thread-safe.
+
+    `batches` gets the messages that are about controls of many runs (`app.batches`).
+    """
 
     def __init__(
         self,
@@ -69,6 +72,7 @@ class Coordinator:
         unit: Unit,
         faults: Faults,
         cached_runs: int = 0,
+        batches: Callable[[Sequence[Intent]], None] | None = None,
     ) -> None:
         self._table = table
         self._committer = committer
@@ -77,6 +81,7 @@ class Coordinator:
         self._unit = unit
         self._faults = faults
         self._runs: Cache[str, RunState] = Cache(cached_runs)
+        self._batches = batches
 
     def handle(self, messages: Sequence[Message]) -> Handled:
         """Process a batch; one run's failure never touches another's. The caller acknowledges what is `done`.
@@ -121,6 +126,9 @@ class Coordinator:
 
     def _advance(self, run_id: str, intents: list[Intent]) -> None:
         """One tick for these intents, again with the winner's state after each lost race."""
+        if self._batches is not None and intents[0].kind is IntentKind.BATCH:
+            self._batches(intents)
+            return
         remembered = self._runs.get(run_id)
         if remembered is not None and self._from_memory(remembered, intents):
             return

@@ -27,7 +27,7 @@ class Operations:
     ) -> None:
         self.nodes = NodeControls(table=table, library=library, intents=intents, clock=clock, ids=ids)
         controls = Controls(table=table, intents=intents, clock=clock, ids=ids)
-        self.batches = Batches(table=table, controls=controls, clock=clock)
+        self.batches = Batches(table=table, controls=controls, intents=intents, clock=clock, ids=ids)
         self.resets = Resets(
             table=table, payloads=payloads, library=library, intents=intents, unit=unit, clock=clock, ids=ids
         )

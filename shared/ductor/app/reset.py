@@ -265,7 +265,10 @@ class Resets:
         item = self._table.get(run_pk(run_id), HEAD) if 0 < len(run_id) <= 64 and run_id.isascii() else None
         if item is None or tenant_of(item) != caller.tenant:
             raise run_not_found()
-        return _readable(item)
+        state = _readable(item)
+        if not caller.may_read(state.origin.environment):
+            raise run_not_found()
+        return state
 
 
 def _readable(header: Item) -> RunState:

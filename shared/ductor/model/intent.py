@@ -44,6 +44,8 @@ class IntentKind(StrEnum):
     NODE_RESET = "node_reset"
     NODE_RETRY_POLICY = "node_retry_policy"
     NODE_TIMEOUT = "node_timeout"
+    BATCH = "batch"
+    """No run but a batch goes on: `run_id` is the batch's id, `body` the version of its row that is to be advanced."""
 
 
 OPERATOR_KINDS = frozenset(

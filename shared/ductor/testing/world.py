@@ -6,7 +6,7 @@ Everything happens in one thread and follows from the seed. Tests drive it step 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, cast
 from unittest.mock import patch
@@ -59,6 +59,7 @@ from ductor.model.attempt import Attempt
 from ductor.model.command import Announce
 from ductor.model.definition import Definition, DefinitionRow, Step
 from ductor.model.enums import DefinitionStatus, StepType
+from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.payload import Payload
 from ductor.model.run import PageState, RunState
@@ -145,7 +146,11 @@ class World:
         self.timer = TimerLoop(self._timers, self._intents, NullUnit(), clock, self.ids)
         slots = SlotSweep(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
         self.sweeper = Sweeper(
-            table=self._table, intents=self._intents, clock=self.clock, ids=self.ids, also=(slots.sweep, self.tell)
+            table=self._table,
+            intents=self._intents,
+            clock=self.clock,
+            ids=self.ids,
+            also=(slots.sweep, self.tell, self._sweep_batches),
         )
         self.triggers = Triggers(
             table=self._table,
@@ -279,6 +284,7 @@ class World:
             unit=NullUnit(),
             faults=self.chaos,
             cached_runs=cached_runs,
+            batches=self._go_on_with_batch,
         )
 
     def _worker_actor(self, name: str, doubles: Doubles) -> WorkerActor:
@@ -355,6 +361,13 @@ class World:
     def tell(self) -> int:
         """The sweeper's chore: tell what the bus did not take."""
         return Untold(self._table).tell(self.bus)
+
+    def _go_on_with_batch(self, intents: Sequence[Intent]) -> None:
+        self.operations.batches.deliver(intents)
+
+    def _sweep_batches(self) -> int:
+        """The sweeper's chore: batches whose message was lost go on."""
+        return self.operations.batches.sweep()
 
     def _known(self, definition_id: str) -> Definition:
         return self._compiled(definition_id).definition

@@ -9,9 +9,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final, TypeVar
 
-from ductor.actions import arguments, core
+from ductor.actions import arguments, core, own
 from ductor.actions import http as http_request
 from ductor.actions.action import Action, ActionFunction, define, origin
+from ductor.actions.aws import catalog as aws_catalog
+from ductor.actions.aws.access import AwsAccess, AwsSettings
 from ductor.actions.connectors.catalog import Connectors, load_connectors
 from ductor.actions.connectors.signed import SignedHttpRequest
 from ductor.actions.errors import ActionLoadError
@@ -47,6 +49,13 @@ class ActionRegistry:
                 "rename one of them"
             )
         self._actions[action.name] = action
+
+    def provide(self, actions: Iterable[Action]) -> None:
+        """Put what does the work in the place of known actions. Raises ActionLoadError for a name that is not known."""
+        for one in actions:
+            if one.name not in self._actions:
+                raise ActionLoadError(f"no action {one.name!r} is there to be provided")
+            self._actions[one.name] = one
 
     def get(self, name: str) -> Action | None:
         return self._actions.get(name)
@@ -122,6 +131,7 @@ def default_registry(
     http: HttpSettings = HttpSettings(),  # noqa: B008 - frozen
     parse_duration: Callable[[str], int | None] | None = None,
     connector_folders: Sequence[Path] = (),
+    aws: AwsSettings = AwsSettings(),  # noqa: B008 - frozen
 ) -> ActionRegistry:
     """The built-in actions, those of installed packages (entry points) and of `modules`, which are imported.
 
@@ -131,7 +141,12 @@ def default_registry(
     """
     sender = HttpRequest(http)
     connectors = load_connectors(connector_folders, sender)
-    built_in = (*core.actions(parse_duration), http_request.action(SignedHttpRequest(sender, connectors)))
+    built_in = (
+        *core.actions(parse_duration),
+        http_request.action(SignedHttpRequest(sender, connectors)),
+        *aws_catalog.actions(AwsAccess(aws)),
+        *own.actions(own.Nobody()),
+    )
     registry = ActionRegistry((*built_in, *connectors.actions()), connectors)
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         _load(f"entry point {entry.name!r} ({entry.value})", entry.load)

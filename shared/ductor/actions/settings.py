@@ -8,6 +8,7 @@ from pathlib import Path
 from ductor.actions.ai.bedrock import BedrockModels
 from ductor.actions.ai.model import DEFAULT, ModelProvider
 from ductor.actions.ai.openai import CONNECTION_TYPE, OpenAiModels
+from ductor.actions.aws.access import AwsSettings
 from ductor.actions.connectors.catalog import Connectors
 from ductor.actions.http import HttpSettings
 from ductor.actions.registry import ActionRegistry, default_registry
@@ -18,7 +19,8 @@ def installed_actions(environment: Mapping[str, str], parse_duration: Callable[[
 
     Comma-separated: DUCTOR_ACTIONS are Python modules whose actions are registered, DUCTOR_CONNECTORS folders with
     connector files, DUCTOR_HTTP_ALLOWED_HOSTS hosts that `http.request` may reach wherever they are.
-    DUCTOR_HTTP_ALLOW_PRIVATE=1 lets it reach private addresses.
+    DUCTOR_HTTP_ALLOW_PRIVATE=1 lets it reach private addresses. DUCTOR_AWS_ROLE is the ARN of the role that AWS actions
+    call as, instead of the process's own identity; DUCTOR_AWS=off refuses them.
     """
 
     def names(variable: str) -> tuple[str, ...]:
@@ -33,6 +35,7 @@ def installed_actions(environment: Mapping[str, str], parse_duration: Callable[[
         http=http,
         parse_duration=parse_duration,
         connector_folders=[Path(name) for name in names("DUCTOR_CONNECTORS")],
+        aws=AwsSettings(environment.get("DUCTOR_AWS_ROLE", "").strip(), enabled=not _off(environment, "DUCTOR_AWS")),
     )
 
 
@@ -42,6 +45,10 @@ def installed_models(environment: Mapping[str, str], connectors: Connectors) -> 
     DUCTOR_BEDROCK=off refuses calls of Amazon Bedrock, which are billed to this installation; DUCTOR_BEDROCK_REGION is
     where it is called, when that is not the region of the process.
     """
-    off = environment.get("DUCTOR_BEDROCK", "").strip().lower() in ("off", "0", "false", "no")
-    bedrock = BedrockModels(environment.get("DUCTOR_BEDROCK_REGION", "").strip(), enabled=not off)
+    enabled = not _off(environment, "DUCTOR_BEDROCK")
+    bedrock = BedrockModels(environment.get("DUCTOR_BEDROCK_REGION", "").strip(), enabled=enabled)
     return {DEFAULT: bedrock, CONNECTION_TYPE: OpenAiModels(connectors)}
+
+
+def _off(environment: Mapping[str, str], variable: str) -> bool:
+    return environment.get(variable, "").strip().lower() in ("off", "0", "false", "no")

@@ -9,7 +9,7 @@ import msgspec
 
 from ductor.app.events import Events, Published, check_event
 from ductor.lambdas.telemetry import Telemetry
-from ductor.model.causation import MAX_DEPTH, RUN_EVENT
+from ductor.model.causation import DEPTH_RESOURCE, EVENT_RESOURCE, MAX_DEPTH, RUN_EVENT
 from ductor.model.errors import RefusedError
 from ductor.model.json import JSON, encode
 from ductor.model.waiting import Event
@@ -131,18 +131,29 @@ def read_event(raw: Mapping[str, Any]) -> Event:
         raise NotOursError("DETAIL_INVALID", "the detail must be an object")
     ours = detail if detail.keys() & {"payload", "correlation_key"} and detail.keys() <= _FIELDS else {}
     payload: JSON = ours.get("payload") if ours else detail
-    depth = ours.get("causation_depth", 0)
+    depth = ours.get("causation_depth", _depth_beside(raw))
     if not isinstance(depth, int) or isinstance(depth, bool) or not 0 <= depth <= 2 * MAX_DEPTH:
         raise NotOursError("DETAIL_INVALID", f"causation_depth must be a whole number from 0 to {2 * MAX_DEPTH}")
     texts = {
         "event_name": raw.get("detail-type"),
-        "event_id": ours.get("event_id") or raw.get("id"),
+        "event_id": ours.get("event_id") or _beside(raw, EVENT_RESOURCE) or raw.get("id"),
         "correlation_key": ours.get("correlation_key") or "",
     }
     for name, text in texts.items():
         if not isinstance(text, str):
             raise NotOursError("DETAIL_INVALID", f"{name} must be text")
     return msgspec.convert({**texts, "payload": payload, "depth": depth}, Event)
+
+
+def _beside(raw: Mapping[str, Any], prefix: str) -> str:
+    """What one of our own actions put beside a detail that is not ours to change."""
+    texts = (str(one) for one in raw.get("resources") or ())
+    return next((text.removeprefix(prefix) for text in texts if text.startswith(prefix)), "")
+
+
+def _depth_beside(raw: Mapping[str, Any]) -> JSON:
+    text = _beside(raw, DEPTH_RESOURCE)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DEPTH else text or 0
 
 
 def _rule(part: str) -> tuple[str, str]:

@@ -15,6 +15,11 @@ MAX_DEPTH: Final = 32
 HEADER: Final = "ductor-causation-depth"
 """In which calls by actions say how deep their run is. Whoever leaves it out begins anew."""
 
+DEPTH_RESOURCE: Final = "ductor/causation-depth/"
+EVENT_RESOURCE: Final = "ductor/event-id/"
+"""What entries of `resources` begin with in which actions say, on an event bus, how deep their run is and which event
+it is, so that a repetition is known by it."""
+
 RESERVED: Final = "ductor."
 """Names of events that only the engine gives."""
 

@@ -6,8 +6,7 @@ The vendor's own retries are off: a call that may have been billed is repeated b
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from ductor.actions.ai.model import (
     AiCode,
@@ -20,8 +19,9 @@ from ductor.actions.ai.model import (
     ai_error,
 )
 from ductor.actions.context import ActionContext
-from ductor.actions.errors import ActionError, AttemptCancelledError
+from ductor.actions.errors import ActionError
 from ductor.actions.exact import NotExactError, exact
+from ductor.actions.watching import watched
 from ductor.model.errors import clip
 from ductor.model.json import JSON
 
@@ -29,8 +29,6 @@ SERVICE: Final = "bedrock-runtime"
 CONNECT_SECONDS: Final = 5
 MAX_READ_SECONDS: Final = 600
 MAX_MESSAGE: Final = 1_000
-_POLL_SECONDS: Final = 0.1
-_POLLS_PER_BEAT: Final = 10
 
 _STOPS: Final = {
     "end_turn": Stop.END_TURN,
@@ -59,8 +57,6 @@ _BY_CODE: Final = {
 }
 _TOO_LONG: Final = ("too long", "too many input tokens", "exceed context", "maximum context")
 
-Answer = TypeVar("Answer")
-
 
 class BedrockModels:
     """`ModelProvider` for Bedrock. `region` empty: where the process runs; `enabled` False: every call is refused.
@@ -82,7 +78,11 @@ class BedrockModels:
             message = "Amazon Bedrock is switched off here; name a connection of type openai, or switch it on"
             raise ai_error(AiCode.PROVIDER_OFF, message)
         client, body = self._made(), _body(request)
-        return watched(lambda: _answer(_converse(client, body)), ctx, request.timeout_ms)
+
+        def late() -> ActionError:
+            return ai_error(AiCode.TIMEOUT, f"the model did not answer within {request.timeout_ms} ms")
+
+        return watched(lambda: _answer(_converse(client, body)), ctx, request.timeout_ms, what="model", late=late)
 
     def _made(self) -> Any:
         with self._lock:  # making clients is not thread-safe
@@ -104,37 +104,6 @@ def _client(region: str) -> Any:
         raise ai_error(AiCode.AUTH_FAILED, message) from None
     except (BotoCoreError, ValueError) as fault:
         raise ai_error(AiCode.AUTH_FAILED, f"Amazon Bedrock cannot be used: {_short(fault)}") from None
-
-
-def watched(call: Callable[[], Answer], ctx: ActionContext, timeout_ms: int) -> Answer:
-    """What `call` gives, from a thread of its own: nothing can interrupt it, but nobody must wait for it either.
-
-    Beats each second. Raises AttemptCancelledError when the attempt is to stop, `AI_TIMEOUT` when the time is up.
-    """
-    done = threading.Event()
-    found: list[Answer] = []
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            found.append(call())
-        except Exception as fault:  # noqa: BLE001 - raised again by the thread that waits
-            failed.append(fault)
-        done.set()
-
-    threading.Thread(target=run, name="model", daemon=True).start()
-    polls = 0
-    while not done.wait(_POLL_SECONDS):
-        polls += 1
-        if ctx.cancelled:
-            raise AttemptCancelledError("cancelled during a model call")
-        if polls % _POLLS_PER_BEAT == 0:
-            ctx.heartbeat()
-        if polls * _POLL_SECONDS * 1_000 >= timeout_ms:
-            raise ai_error(AiCode.TIMEOUT, f"the model did not answer within {timeout_ms} ms")
-    if failed:
-        raise failed[0]
-    return found[0]
 
 
 def _converse(client: Any, body: dict[str, Any]) -> Any:

@@ -1,0 +1,1 @@
+"""Actions that call AWS services. Loads the vendor's library with the first call, never before."""

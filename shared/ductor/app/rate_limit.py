@@ -26,6 +26,12 @@ TAKE_MS: Final = 100
 KEEP_MS: Final = 1_000
 """After so long what it has not spent is lost, so that idle processes add no burst of their own."""
 
+MOST_WAIT_MS: Final = 1_001
+"""Until there is a token again, at one a second. More is seen after the clock was put back, and counts for nothing."""
+
+SKEW_MS: Final = 5_000
+"""How far ahead the clock of another process may be. What is farther ahead was written by a clock that was wrong."""
+
 RACES: Final = 10
 MAX_TENANTS: Final = 10_000
 
@@ -80,7 +86,7 @@ class RateLimit:
         now = self._clock.now_ms()
         purse = self._purse(tenant)
         with purse.lock:
-            if now >= purse.plan_until:
+            if not now < purse.plan_until <= now + PLAN_MS:
                 plan = self._plans.get(tenant)
                 purse.rate, purse.burst = plan.requests_per_second, plan.burst or plan.requests_per_second
                 purse.plan_until = now + PLAN_MS
@@ -94,7 +100,7 @@ class RateLimit:
             return self._purses.setdefault(tenant, _Purse())
 
     def _spend(self, tenant: str, purse: _Purse, now: int) -> None:
-        if now < purse.empty_until:
+        if now < purse.empty_until <= now + MOST_WAIT_MS:
             raise RateLimitedError(purse.rate, math.ceil((purse.empty_until - now) / 1000))
         if purse.tokens and now < purse.tokens_until:
             purse.tokens -= 1
@@ -112,7 +118,7 @@ class RateLimit:
                 purse.empty_until = now + wait
                 raise RateLimitedError(purse.rate, max(1, math.ceil(wait / 1000)))
             taken = min(int(tokens), max(1, purse.rate * TAKE_MS // 1000))
-            lost = self._put(tenant, item, Bucket(tokens - taken, now))
+            lost = self._put(tenant, item, Bucket(tokens - taken, _not_back(item, now)))
             if lost is None:
                 return taken
             item = lost.current
@@ -124,9 +130,17 @@ class RateLimit:
         return self._table.write((Put(row, version or Expect.ABSENT),))
 
 
+def _not_back(item: Item | None, now: int) -> int:
+    """The time of the bucket. A process whose clock is behind must not let the same second fill it twice."""
+    known = msgspec.json.decode(item.body, type=Bucket).at if item is not None else 0
+    return known if now < known <= now + SKEW_MS else now
+
+
 def _filled(item: Item | None, purse: _Purse, now: int) -> float:
     """What is in the bucket by now. Clocks of processes differ: time never runs backwards here."""
     if item is None:
         return purse.burst
     known = msgspec.json.decode(item.body, type=Bucket)
+    if known.at > now + SKEW_MS:
+        return purse.burst  # nobody can tell for how long it has been filling
     return min(purse.burst, known.tokens + max(0, now - known.at) * purse.rate / 1000)

@@ -8,7 +8,7 @@ from typing import Final
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, SHARDS, run_pk, sort_time, wake_pk
 from ductor.model.intent import Intent, IntentKind
-from ductor.ports import Clock, Ids, Index, Item, Queue, Table
+from ductor.ports import Clock, Ids, Index, Item, Queue, Table, UnavailableError
 
 OVERDUE_MS: Final = 30_000
 """How long after its time a wake-up counts as lost; within it timers and busy queues may simply be late."""
@@ -46,9 +46,22 @@ class Sweeper:
                 cursor = page.cursor
                 if cursor is None:
                     break
-        for chore in self._also:
-            chore()
+        self._chores()
         return woken
+
+    def _chores(self) -> None:
+        """All of them, whichever fail: what one stumbles over must not keep the others from their work for ever."""
+        failed: list[Exception] = []
+        for chore in self._also:
+            try:
+                chore()
+            except Exception as fault:  # noqa: BLE001 - raised when the others are done
+                failed.append(fault)
+        told = [fault for fault in failed if not isinstance(fault, UnavailableError)] or failed[:1]
+        if len(told) == 1:
+            raise told[0]
+        if told:
+            raise ExceptionGroup("chores of the sweeper", told)
 
     def _wake(self, item: Item) -> Intent:
         run_id = item.pk.removeprefix("R#")

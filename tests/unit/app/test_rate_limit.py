@@ -86,3 +86,31 @@ def test_a_clock_that_is_behind_fills_nothing_twice() -> None:
     door.clock.set(door.clock.now - 5_000)
     door.processes = [RateLimit(door.table, door.clock)]
     assert door.passed(20) == 0
+
+
+class Behind:
+    """A clock that is behind another one by so many ms."""
+
+    def __init__(self, clock: VirtualClock, ms: int) -> None:
+        self._clock, self._ms = clock, ms
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms() - self._ms
+
+
+def test_no_second_fills_the_bucket_twice_for_processes_whose_clocks_differ() -> None:
+    door = Door(rate=1_000)
+    door.processes.append(RateLimit(door.table, Behind(door.clock, 1_000)))
+    assert door.passed(20_000) == 1_000
+    for _ in range(5):
+        door.clock.advance(100)
+        assert door.passed(2_000) <= 100
+
+
+def test_a_clock_that_is_put_back_locks_nobody_out() -> None:
+    door = Door(rate=1)
+    assert door.passed(2) == 1
+    door.clock.advance(-3_600_000)
+    assert door.passed(3) == 1
+    door.clock.advance(1_000)
+    assert door.passed(1) == 1

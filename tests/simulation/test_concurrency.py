@@ -22,7 +22,8 @@ from ductor.app.admission import TriggerRequest
 from ductor.app.library import Library, plan_item, row_item
 from ductor.app.payloads import PayloadStore
 from ductor.app.run_summary import run_waits_on
-from ductor.app.slots import HOLDER, SLOT, WAITER, Seat, Slots
+from ductor.app.slot_repair import SlotRepair
+from ductor.app.slots import HOLDER, SETTLE_MS, SLOT, WAITER, Count, Given, Seat, Slots, encode_row
 from ductor.app.trigger import Cause, Triggers
 from ductor.model.definition import Definition, DefinitionRow
 from ductor.model.enums import DefinitionStatus, RunStatus
@@ -256,6 +257,40 @@ def test_the_sweeper_frees_the_slot_of_a_run_that_ended_and_did_not_say_so() -> 
     crowd.world.sweeper.sweep()
     crowd.come()
     assert crowd.statuses() == ["terminated", "running"]
+
+
+def test_a_slot_that_leaked_is_freed_however_many_come_and_go_meanwhile() -> None:
+    crowd = Crowd("drop", limit=2)
+    gone = crowd.come()
+    (sk,) = crowd.rows(HOLDER)
+    kept = next(row for row in crowd.world.table.rows() if row.sk == sk)
+    crowd.end(gone)
+    count = next(row for row in crowd.world.table.rows() if row.sk == SLOT)
+    crowd.world.table.write([Put(kept), Put(msgspec.structs.replace(count, body=encode_row(Count(1))))])
+    for _ in range(6):
+        crowd.end(crowd.come())
+        crowd.world.clock.advance(30_000)
+        crowd.world.sweeper.sweep()
+    assert crowd.rows(HOLDER) == []
+
+
+def test_of_many_in_line_who_come_to_look_one_does_when_it_is_time() -> None:
+    crowd = Crowd()
+    for _ in range(5):
+        crowd.come()
+    table, clock = crowd.world.table, crowd.world.clock
+    (pk,) = {row.pk for row in table.rows() if row.sk == SLOT}
+    looks: list[int] = []
+
+    class Counting(SlotRepair):
+        def _holders(self, pk: str, settled: bool) -> list[Given]:
+            looks.append(clock.now_ms())
+            return super()._holders(pk, settled)
+
+    clock.advance(SETTLE_MS)
+    for place in range(5):
+        Counting(table, clock).look(pk, f"look-{place}")
+    assert len(looks) == 1
 
 
 @pytest.mark.parametrize(("on_limit", "accepted"), [("drop", 5), ("queue", 30)])

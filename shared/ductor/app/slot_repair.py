@@ -5,8 +5,9 @@ Nothing here is needed as long as nobody dies at the wrong moment. Bounded per s
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import Enum, auto
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -26,6 +27,7 @@ from ductor.app.slots import (
     decode_held,
     decode_waiting,
     encode_row,
+    look_due,
     slots_pk,
 )
 from ductor.model.intent import Intent
@@ -34,6 +36,7 @@ from ductor.model.slots import SLOT_DUTY
 from ductor.ports import Clock, Delete, Ids, Index, Item, Put, Queue, Table
 
 MAX_PER_SWEEP: Final = 200
+RUNS_AT_ONCE: Final = 100
 LONGEST_MS: Final = 86_400_000
 SETTLED_MS: Final = 3_600_000
 """When nothing has changed for so long, a run that is not there will not come any more."""
@@ -72,13 +75,13 @@ class SlotRepair:
         self._clock = clock
 
     def look(self, pk: str, mark: str) -> list[Intent]:
-        """What is to be told to whom; the ids begin with `mark`, which nobody has seen.
+        """What is to be told to whom; the ids begin with `mark`, which nobody has seen. Nothing before it is time.
 
         The next look is later: twice as much later when nothing has happened.
         """
         seen = self._table.get(pk, SLOT)
-        if seen is None:
-            return []
+        if seen is None or look_due(seen) > self._clock.now_ms():
+            return []  # of a thousand in line that come to look, one does
         settled = decode_count(seen).check_every >= SETTLED_MS
         given = self._holders(pk, settled)
         self._line(pk, settled)
@@ -104,24 +107,26 @@ class SlotRepair:
     def _holders(self, pk: str, settled: bool) -> list[Given]:
         """Slots of runs that have ended or have stepped out are free; those who wait for one that they have hear it."""
         told: list[Given] = []
-        rows = {item.sk.removeprefix(HOLDER): item for item in self._slots.rows(pk, HOLDER)}
-        for run_id, state in self._states(rows, settled).items():
-            item = rows[run_id]
-            lease = decode_held(item).lease
-            verdict = Verdict.GONE if state is None else _judged(state, pk, lease, holds=True)
-            if verdict is Verdict.GONE:
-                self._free(item)
-            elif verdict is Verdict.UNTOLD:
-                told.append(Given(run_id, lease))
+        for part in _parts(self._slots.rows(pk, HOLDER)):
+            rows = {item.sk.removeprefix(HOLDER): item for item in part}
+            for run_id, state in self._states(rows, settled).items():
+                item = rows[run_id]
+                lease = decode_held(item).lease
+                verdict = Verdict.GONE if state is None else _judged(state, pk, lease, holds=True)
+                if verdict is Verdict.GONE:
+                    self._free(item)
+                elif verdict is Verdict.UNTOLD:
+                    told.append(Given(run_id, lease))
         return told
 
     def _line(self, pk: str, settled: bool) -> None:
         """Who has ended or has stepped out waits no more."""
-        rows = {decode_waiting(item).run_id: item for item in self._slots.rows(pk, WAITER)}
-        for run_id, state in self._states(rows, settled).items():
-            item = rows[run_id]
-            if state is None or _judged(state, pk, decode_waiting(item).lease, holds=False) is Verdict.GONE:
-                self._table.write((Delete(item.pk, item.sk, item.version),))
+        for part in _parts(self._slots.rows(pk, WAITER)):
+            rows = {decode_waiting(item).run_id: item for item in part}
+            for run_id, state in self._states(rows, settled).items():
+                item = rows[run_id]
+                if state is None or _judged(state, pk, decode_waiting(item).lease, holds=False) is Verdict.GONE:
+                    self._table.write((Delete(item.pk, item.sk, item.version),))
 
     def _states(self, run_ids: Collection[str], settled: bool) -> dict[str, RunState | None]:
         """Those that can be read; None for one that is not there, unless it may still come to go on for another."""
@@ -149,6 +154,12 @@ class SlotRepair:
         there = sum(1 for _ in self._slots.rows(pk, HOLDER))
         if there != decode_count(item).held:
             self._table.write((self._slots.counted(pk, item, there),))
+
+
+def _parts(rows: Iterator[Item]) -> Iterator[list[Item]]:
+    """So many rows at a time that the headers of their runs fit into memory."""
+    while part := list(islice(rows, RUNS_AT_ONCE)):
+        yield part
 
 
 class Verdict(Enum):

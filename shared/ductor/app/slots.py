@@ -247,6 +247,8 @@ class Slots:
     def counted(self, pk: str, known: Item | None, held: int) -> Put:
         """The count, to be looked at soon. Without holders it may go after a while."""
         now = self._clock.now_ms()
+        # Never later than before: under many changes nobody would ever look.
+        look_at = min(now + SETTLE_MS, look_due(known) or now + SETTLE_MS)
         ttl = None if held else (now + EMPTY_TTL_MS) // 1000
         item = Item(
             pk=pk,
@@ -254,9 +256,14 @@ class Slots:
             version=known.version + 1 if known else 1,
             body=encode_row(Count(held)),
             ttl=ttl,
-            i3=(check_pk(shard(pk)), f"{sort_time(now + SETTLE_MS)}#{pk}") if held else None,
+            i3=(check_pk(shard(pk)), f"{sort_time(look_at)}#{pk}") if held else None,
         )
         return Put(item, known.version if known else Expect.ABSENT)
+
+
+def look_due(count: Item | None) -> int:
+    """When somebody must look at the slots of a count (epoch ms), 0 when nobody needs to."""
+    return int(count.i3[1].split("#", 1)[0]) if count is not None and count.i3 is not None else 0
 
 
 def _held(count: Item | None) -> int:

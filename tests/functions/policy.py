@@ -34,6 +34,9 @@ TRACING = {("xray:PutTraceSegments", "*"), ("xray:PutTelemetryRecords", "*")}
 OF_EVERY_FUNCTION = LOGGING | TRACING
 """What Lambda itself does in the function's name."""
 
+AS_ACTIONS_ROLE = "sts-assume-role"
+"""How the clients of actions come by their credentials: what they ask for is no function's own."""
+
 RECEIVING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """What Lambda asks for to feed a function from a queue."""
 
@@ -61,22 +64,39 @@ def template() -> dict[str, Any]:
     return loaded
 
 
-def allowed(function: str) -> set[Pair]:
-    """The pairs that the role of a function allows, with every policy that a parameter adds to it."""
-    resources = template()["Resources"]
+def roles(function: str) -> dict[str, Any]:
+    """A copy of as much of the template as says what a function may do."""
+    resources = template()["Resources"].items()
+    return {"Resources": {k: v for k, v in resources if k == f"{function}Role" or v["Type"] == "AWS::IAM::Policy"}}
+
+
+def statements(function: str, document: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the role of a function says, with every policy that a parameter adds to it."""
+    resources = document["Resources"]
     role = resources[f"{function}Role"]["Properties"]
     added = [one["Properties"] for one in resources.values() if one["Type"] == "AWS::IAM::Policy"]
+    policies = (*role["Policies"], *(one for one in added if {"Ref": f"{function}Role"} in one["Roles"]))
+    return [statement for policy in policies for statement in policy["PolicyDocument"]["Statement"]]
+
+
+def allowed(function: str, document: dict[str, Any]) -> set[Pair]:
+    """The pairs that the role of a function allows."""
     pairs: set[Pair] = set()
-    for policy in (*role["Policies"], *(one for one in added if {"Ref": f"{function}Role"} in one["Roles"])):
-        for statement in policy["PolicyDocument"]["Statement"]:
-            assert statement["Effect"] == "Allow"
-            for action in _listed(statement["Action"]):
-                assert "*" not in action
-                pairs |= {(action, _resource(one, function)) for one in _listed(statement["Resource"])}
+    for statement in statements(function, document):
+        assert statement["Effect"] == "Allow"
+        for action in listed(statement["Action"]):
+            assert "*" not in action
+            pairs |= {(action, _resource(one, function)) for one in listed(statement["Resource"])}
     return pairs
 
 
-def _listed(value: Any) -> list[Any]:
+def faults(function: str, document: dict[str, Any], does: set[Pair]) -> dict[str, list[Pair]]:
+    """What the role lacks of what the function does, and what it allows beyond that."""
+    may, does = allowed(function, document), does | OF_EVERY_FUNCTION
+    return {"missing": sorted(does - may), "superfluous": sorted(may - does)}
+
+
+def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -117,7 +137,7 @@ class Asked:
         call = BaseClient._make_api_call
 
         def watched(client: Any, operation: str, arguments: Any) -> Any:
-            if self._now is not None:
+            if self._now is not None and client._request_signer._credentials.method != AS_ACTIONS_ROLE:
                 self.pairs[self._now] |= set(_pairs(operation, arguments))
             return call(client, operation, arguments)
 
@@ -153,6 +173,8 @@ def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
             yield ("iam:PassRole", role)
     elif operation == "PutEvents":
         yield ("events:PutEvents", "Bus")
+    elif operation == "AssumeRole":
+        yield ("sts:AssumeRole", "ActionsRole")
     elif operation == "Converse":
         yield ("bedrock:InvokeModel", "BedrockModels")
     elif operation in ("PutParameter", "GetParameter", "DeleteParameter"):

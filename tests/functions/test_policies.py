@@ -11,8 +11,9 @@ from unittest import mock
 import pytest
 import yaml
 from tests.contract.moto_backend import CLIENTS
+from tests.functions.acting import act
 from tests.functions.definitions import HELLO, chain
-from tests.functions.policy import RECEIVING, Asked, Pair, allowed, faults, listed, statements, template
+from tests.functions.policy import RECEIVING, Asked, Pair, allowed, faults, listed, roles, statements, template
 from tests.functions.world import SECOND, AwsWorld
 from tests.unit.ai.speaker import Say, Speaker
 
@@ -69,6 +70,7 @@ def _everything(world: AwsWorld) -> None:
     _models(world)
     _schedules(world)
     _bus(world)
+    act(world)
     _limits(world)
     _batches(world)
 
@@ -306,7 +308,7 @@ def test_a_function_may_do_what_it_does_and_nothing_else(asked: dict[str, set[Pa
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_any_permission_less_is_found_missing(asked: dict[str, set[Pair]], function: str) -> None:
-    whole = template()
+    whole = roles(function)
     tried: set[Pair] = set()
     for place, statement in enumerate(statements(function, whole)):
         for field in ("Action", "Resource"):
@@ -322,7 +324,7 @@ def test_any_permission_less_is_found_missing(asked: dict[str, set[Pair]], funct
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_any_permission_more_is_found_superfluous(asked: dict[str, set[Pair]], function: str) -> None:
-    whole = template()
+    whole = roles(function)
     for place, statement in enumerate(statements(function, whole)):
         for field, extra in (("Action", "dynamodb:DeleteTable"), ("Resource", {"GetAtt": "Elsewhere.Arn"})):
             more = copy.deepcopy(whole)
@@ -333,7 +335,7 @@ def test_any_permission_more_is_found_superfluous(asked: dict[str, set[Pair]], f
 
 
 def test_a_wildcard_is_no_permission(asked: dict[str, set[Pair]]) -> None:
-    wide = template()
+    wide = roles("Timer")
     statements("Timer", wide)[0]["Action"] = ["sqs:*"]
     with pytest.raises(AssertionError):
         faults("Timer", wide, asked["Timer"])

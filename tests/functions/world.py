@@ -66,6 +66,7 @@ class AwsWorld:
             "DUCTOR_STEPS_URL": self._url("steps"),
             "DUCTOR_STEPS_DEAD_URL": self._url("dead-steps"),
             "DUCTOR_BUS": "ductor",
+            "DUCTOR_AWS_ROLE": "arn:aws:iam::123456789012:role/actions",
             "DUCTOR_EVENT_SOURCES": f"acme.orders={self.tenant},*=*",
             "DUCTOR_EVENTS_DEAD_URL": self._url("dead-events"),
             "DUCTOR_TIMERS_URL": self._url("timers"),

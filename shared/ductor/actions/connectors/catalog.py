@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ductor.actions.action import Action
+from ductor.actions.aws.access import CONNECTION_TYPE
 from ductor.actions.connectors.call import MAX_ITEMS, ConnectorAction, ConnectorCaller
 from ductor.actions.connectors.schema import model_of
 from ductor.actions.connectors.spec import (
@@ -31,12 +32,31 @@ CUSTOM: Final = Connector(
 """A connection for actions of one's own: any settings and secrets."""
 
 
+AWS: Final = Connector(
+    connector=CONNECTION_TYPE,
+    title="An AWS account",
+    settings={
+        "region": Field(description="Where to call when the step does not say.", max_length=32),
+        "role_arn": Field(
+            description="A role to call as; its trust policy must ask for the external id, which is the tenant's id.",
+            pattern=r"^arn:[\w-]+:iam::[0-9]{12}:role/[\w+=,.@/-]+$",
+            max_length=2_048,
+        ),
+        "access_key_id": Field(description="Of a user to call as.", pattern=r"^[A-Z0-9]{16,128}$"),
+    },
+    secrets={"secret_access_key": SecretField("Of the access key.", required=False)},
+)
+"""Another account, region or identity for AWS actions than the installation's own."""
+
+_WITHOUT_URL: Final = (CUSTOM, AWS)
+
+
 class Connectors:
     """Connectors by name. Filled while a process starts, only read afterwards."""
 
     def __init__(self, connectors: Iterable[Connector], http: HttpRequest) -> None:
         self._http = http
-        self._by_name: dict[str, Connector] = {CUSTOM.connector: CUSTOM}
+        self._by_name: dict[str, Connector] = {one.connector: one for one in _WITHOUT_URL}
         for one in connectors:
             if one.connector in self._by_name:
                 raise ActionLoadError(f"two connectors are named {one.connector!r}; rename one of them")
@@ -52,7 +72,7 @@ class Connectors:
     def settings_of(self, connector: Connector) -> Mapping[str, Field]:
         """The settings that a connection of this type takes."""
         base = BASE_URL_SETTING if connector.base_url else REQUIRED_BASE_URL
-        return connector.settings if connector is CUSTOM else {"base_url": base, **connector.settings}
+        return connector.settings if connector in _WITHOUT_URL else {"base_url": base, **connector.settings}
 
     def caller(self, connector: Connector) -> ConnectorCaller:
         """What sends this connector's requests."""

@@ -15,7 +15,7 @@ from ductor.app.access import Caller, Scope, require
 from ductor.app.attempts import Attempts, Row, finished_intent
 from ductor.app.bridge_door import started_intent
 from ductor.app.bridge_doors import BridgeDoors
-from ductor.app.bridge_queue import BridgeQueue
+from ductor.app.bridge_queue import BridgeQueue, placed
 from ductor.app.bridge_tokens import TokenRef, genuine, read
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.refusals import invalid, not_found, precondition
@@ -104,7 +104,9 @@ class BridgeAnswers:
                 if late is None:
                     raise
                 answer: RefusedError | None = refused
+                self._faults.at("bridge.after_late")
                 self._tell(finished_intent(late, self._clock.now_ms()))
+                self._queue.remove(late.task, late.finished_at)
             else:
                 answer = None
                 self._close(row)
@@ -187,13 +189,17 @@ class BridgeAnswers:
         return row
 
     def _keep_late(self, ref: TokenRef, payload: Payload) -> Attempt | None:
-        """Note a success beside the end of an attempt that ended otherwise, once. The row, if there is such an end."""
+        """Note a success beside the end of an attempt that ended otherwise, once. The row, if there is such an end.
+
+        Until the run was told, the task stands in its queue once more, where the next poll finds and tells it.
+        """
         row = self._attempts.read(ref.run_id, ref.node, ref.attempt)
         if row is None or not genuine(ref, row.attempt) or not _may_be_late(ref, row.attempt):
             return None
         if row.attempt.late_output is None:
             late = msgspec.structs.replace(row.attempt, late_output=payload)
-            row = self._attempts.replace(row, late) or row
+            again = placed(late.task, late.finished_at)
+            row = self._attempts.replace(row, late, (again,)) or row
         return row.attempt
 
     def _close(self, row: Row) -> None:

@@ -61,10 +61,12 @@ class BridgeQueue:
 
 def moved(task: AttemptTask, place: int, to: int) -> tuple[Op, ...]:
     """The writes that take the row of a task from one place to another."""
-    if place == to:
-        return ()
-    ttl = (to + KEPT_MS) // 1000
-    return (Delete(queue_pk(task), place_sk(task, place)), Put(msgspec.structs.replace(_item(task, to), ttl=ttl)))
+    return () if place == to else (Delete(queue_pk(task), place_sk(task, place)), placed(task, to))
+
+
+def placed(task: AttemptTask, at: int) -> Put:
+    """The write that puts the row of a task into a place, for a month at most."""
+    return Put(msgspec.structs.replace(_item(task, at), ttl=(at + KEPT_MS) // 1000))
 
 
 def queue_pk(task: AttemptTask) -> str:

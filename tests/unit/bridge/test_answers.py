@@ -337,6 +337,22 @@ def test_a_success_that_comes_too_late_is_refused_and_undone() -> None:
     assert desk.world.ledger.effects[-1].output["v"] == {"late": True}
 
 
+def test_a_success_that_came_too_late_is_undone_although_nobody_could_tell_the_run_then() -> None:
+    undo = Compensation(on_cancel=(CompensationTarget(action="double.ok", args={"v": "${{ STEPS.b.output }}"}),))
+    desk = Desk(bridge(compensation=undo))
+    task = desk.take()
+    desk.control("cancel")
+    desk.settle()
+    desk.world.chaos.crash_at("bridge.after_late")
+    with pytest.raises(Crash):
+        desk.complete(task, {"v": 1})
+    assert desk.poll() == ()
+    desk.settle()
+    assert desk.world.ledger.effects[-1].output is not None
+    assert desk.world.ledger.effects[-1].output["v"] == {"v": 1}
+    assert desk.queued() == []
+
+
 def test_a_redriven_run_asks_for_the_work_again() -> None:
     desk = Desk()
     first = desk.take()

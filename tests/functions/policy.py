@@ -29,6 +29,13 @@ QUEUES = {
     "schedule": "ScheduleQueue",
     "dead-events": "EventsDeadLetters",
 }
+SINGLE = {
+    "PutEvents": ("events:PutEvents", "Bus"),
+    "AssumeRole": ("sts:AssumeRole", "ActionsRole"),
+    "Converse": ("bedrock:InvokeModel", "BedrockModels"),
+}
+"""Operations of which there is one resource only."""
+
 LOGGING = {("logs:CreateLogStream", "Logs"), ("logs:PutLogEvents", "Logs")}
 TRACING = {("xray:PutTraceSegments", "*"), ("xray:PutTelemetryRecords", "*")}
 OF_EVERY_FUNCTION = LOGGING | TRACING
@@ -171,12 +178,8 @@ def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
         yield (f"scheduler:{operation}", f"schedule/${{{group}}}/*")
         if operation != "DeleteSchedule":
             yield ("iam:PassRole", role)
-    elif operation == "PutEvents":
-        yield ("events:PutEvents", "Bus")
-    elif operation == "AssumeRole":
-        yield ("sts:AssumeRole", "ActionsRole")
-    elif operation == "Converse":
-        yield ("bedrock:InvokeModel", "BedrockModels")
+    elif operation in SINGLE:
+        yield SINGLE[operation]
     elif operation in ("PutParameter", "GetParameter", "DeleteParameter"):
         yield (f"ssm:{operation}", "parameter/ductor/${Table}/*")
     else:

@@ -70,6 +70,8 @@ def read_source(graph: Graph, origin: Origin, history: Iterable[Told], seq: int)
     inside: dict[str, tuple[int, tr.NodeCompleted]] = {}
     later: dict[str, tuple[int, tr.NodeCompleted]] = {}
     for number, at, transition in history:
+        if number == seq + 1 and isinstance(transition, tr.NodeCancelled | tr.CheckpointReached):
+            seq = number  # one decision with what came before: a join that was reached, and who lost it
         if number <= seq:
             evolve(graph, state, transition, at)
         if not isinstance(transition, End):

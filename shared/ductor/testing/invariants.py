@@ -16,6 +16,7 @@ from ductor.model import transition as tr
 from ductor.model.attempt import Attempt
 from ductor.model.enums import NodeStatus, RunStatus, StepType
 from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
+from ductor.testing.batches import batch_faults
 from ductor.testing.bridges import bridge_faults
 from ductor.testing.decided import pause_faults, promised
 from ductor.testing.digests import digest_faults
@@ -37,6 +38,7 @@ def violations(world: World, *, final: bool = False) -> list[str]:
     found += promised(world) if final else ()
     found += unrelated(world, final=final)
     found += unheard(world) if final else ()
+    found += batch_faults(world) if final else ()
     found += digest_faults(world, final=final)
     return found
 

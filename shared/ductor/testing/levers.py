@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ductor.app.history import read_history
+from ductor.model.run import RunState
+from ductor.model.transition import NodeCompleted
 from ductor.testing.invariants import nodes_of
 from ductor.testing.world import World
 
@@ -44,7 +47,7 @@ class Levers:
         rng, runs = self._world.rng, self._world.run_ids()
         if not runs or self._forks >= MAX_FORKS:
             return
-        run_id = rng.choice(runs)
+        run_id = rng.choice(self._with_items(runs) or runs)
         if self._world.damaged(run_id):
             return
         self._forks += 1
@@ -53,7 +56,21 @@ class Levers:
         refs = [*self._world.graph(run_id).by_ref, *(node for node, _ in nodes_of(state) if "@" in node)]
         preserve = (rng.choice(refs),) if rng.random() < 0.3 else ()
         inputs = {rng.choice(refs): {"v": "given"}} if rng.random() < 0.3 else {}
-        self._world.reset(run_id, rng.randint(0, state.seq), f"fork{rng.randint(0, 2)}", preserve, **inputs)
+        seq = rng.choice(self._done_in_items(state) or [rng.randint(0, state.seq)])
+        self._world.reset(run_id, seq, f"fork{rng.randint(0, 2)}", preserve, **inputs)
+
+    def _done_in_items(self, state: RunState) -> list[int]:
+        """Points at which a step of an item had just completed: something in a scatter is kept there."""
+        if state.tree is None:
+            return []
+        told = read_history(self._world.table, state)
+        return [one.seq for one in told if isinstance(one.transition, NodeCompleted) and "@" in one.transition.node]
+
+    def _with_items(self, runs: list[str]) -> list[str]:
+        """In half of the cases runs with scatters, if there are any: their forks are the difficult ones."""
+        if self._world.rng.random() < 0.5:
+            return []
+        return [run for run in runs if not self._world.damaged(run) and self._world.state(run).tree is not None]
 
     def release(self) -> None:
         """Let everything go on that was held."""

@@ -12,6 +12,7 @@ from ductor.model.enums import RunStatus, StepType
 from ductor.model.errors import RefusedError
 from ductor.ports import UnavailableError
 from ductor.testing.actors import VISIBILITY_MS, CoordinatorActor, WorkerActor
+from ductor.testing.batches import ManyAtOnce, next_look
 from ductor.testing.chaos import Crash
 from ductor.testing.levers import Levers
 from ductor.testing.pauses import Outside
@@ -76,6 +77,7 @@ class Schedule:
         if any(step.type is StepType.BRIDGE for step in world.steps_published()):
             self._events += [self._outsider] * 8
         self.levers = Levers(world)
+        self.many = ManyAtOnce(world)
         if world.rng.random() < world.profile.operators:
             self._events += [self._operate] * self._rng.randint(1, 3)
             self._events += [self._lever] * self._rng.randint(1, 4)
@@ -105,6 +107,10 @@ class Schedule:
             restart()
         except (UnavailableError, RefusedError) as error:
             self.world.ledger.say(f"        {type(error).__name__}: {error}")
+        except ExceptionGroup as several:
+            if several.split(UnavailableError)[1] is not None:
+                raise
+            self.world.ledger.say(f"        {several}")
         finally:
             self._busy.discard(name)
 
@@ -211,7 +217,7 @@ class Schedule:
             run_id, operation, request_id = self._last_request
         else:
             self._requests += 1
-            run_id, request_id = rng.choice(runs), f"r{self._requests}"
+            run_id, request_id = rng.choice(self._failed(runs) or runs), f"r{self._requests}"
             operation = rng.choice(
                 (
                     *("pause", "pause", "pause", "resume", "resume", "resume", "redrive", "redrive"),
@@ -223,10 +229,17 @@ class Schedule:
         ask = self.world.continue_as_new if operation == "continueAsNew" else self.world.control
         self._guarded("operator", lambda: ask(run_id, operation, request_id), self._nothing)
 
+    def _failed(self, runs: list[str]) -> list[str]:
+        """Now and then those that a redrive is for: few others end up like that."""
+        if self._rng.random() > 0.3:
+            return []
+        whole = [run for run in runs if not self.world.damaged(run)]
+        return [run for run in whole if self.world.state(run).status in (RunStatus.FAILED, RunStatus.TIMED_OUT)]
+
     def _lever(self) -> None:
-        # A fork whose request dies after its header is stored is found by the sweeper alone.
-        forks = self._rng.random() < 0.2 and self.world.profile.sweeper
-        act = self.levers.fork if forks else self.levers.pull
+        # What a request has stored before it dies, a fork or a batch, is found by the sweeper alone.
+        dice = self._rng.random() if self.world.profile.sweeper else 1.0
+        act = self.levers.fork if dice < 0.2 else self.many.act if dice < 0.25 else self.levers.pull
         self._guarded("operator", act, self._nothing)
 
     def _reach_in(self) -> None:
@@ -314,9 +327,14 @@ class Schedule:
             and item.i3 is not None
             and item.i3[0].startswith("WAKE#")
         ]
-        if not due:
+        batch = next_look(world)
+        moments = [moment + OVERDUE_MS + 1 for moment in due] + ([batch] if batch is not None else [])
+        if not moments:
             return False
-        world.clock.set(max(min(due) + OVERDUE_MS + 1, world.clock.now))
+        world.clock.set(max(min(moments), world.clock.now))
+        if batch is not None and batch <= world.clock.now:
+            world.sweeper.sweep()
+            return True
         return world.sweeper.sweep() > 0
 
 

@@ -109,6 +109,7 @@ class World:
         self.broken = False
         self.sole_since = 0
         self.published: list[tuple[Event, list[int]]] = []
+        self.batches: dict[str, frozenset[str]] = {}  # the runs that there were when each was asked for first
         self.behaviours = behaviours
         if self.chaos.chances.fault:
             self.behaviours = {kind: cast(Behaviour, Breakable(one, self)) for kind, one in behaviours.items()}
@@ -334,6 +335,7 @@ class World:
             stack.enter_context(patch("ductor.engine.tick.PAGES_PER_TICK", 2))
             stack.enter_context(patch("ductor.engine.decide.PAGES_PER_TICK", 2))
             stack.enter_context(patch("ductor.steps.gather.PAGES_PER_TICK", 2))
+            stack.enter_context(patch.multiple("ductor.app.batches", PAGE=2, PAGES_AT_ONCE=1, PAGES_PER_MESSAGE=1))
             yield
 
     def publish(self, definition: Definition) -> str:

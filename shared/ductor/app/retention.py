@@ -6,6 +6,7 @@ and its rows and values follow in an order in which a crash loses nothing: the h
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Final
 
@@ -43,6 +44,9 @@ MAX_OPS_PER_SWEEP: Final = 5_000
 """Rows looked at or removed by one sweep. What is left is gone on with by the next."""
 
 PAGE: Final = 100
+_END: Final = "~"
+_AFTER_HISTORY: Final = HISTORY_PREFIX + _END
+_log = logging.getLogger("ductor")
 _ENDS: Final = tuple((status, number) for status in RunStatus if status.terminal for number in range(SHARDS))
 
 
@@ -157,7 +161,7 @@ class Retention:
 
     def _leads(self, state: RunState, budget: _Budget) -> bool:
         """Whether runs that this one asked for are still there; those that go on in its place do not count."""
-        for page in self._pages(run_pk(state.run_id), LINK_PREFIX):
+        for page in self._pages(run_pk(state.run_id), LINK_PREFIX, LINK_PREFIX + _END):
             links = [msgspec.json.decode(item.body, type=Link) for item in page]
             asked = [(run_pk(link.run_id), HEAD) for link in links if not link.successor]
             budget.spend(len(asked))
@@ -165,20 +169,28 @@ class Retention:
                 return True
         return False
 
-    def _pages(self, pk: str, prefix: str) -> Iterator[tuple[Item, ...]]:
+    def _pages(self, pk: str, low: str, high: str) -> Iterator[tuple[Item, ...]]:
         cursor: str | None = None
         while True:
-            page = self._table.query(pk, prefix=prefix, cursor=cursor, limit=PAGE)
+            page = self._table.query(pk, low=low, high=high, cursor=cursor, limit=PAGE)
             yield page.items
             cursor = page.cursor
             if cursor is None:
                 return
 
     def _remove(self, item: Item, budget: _Budget) -> int:
-        """Everything of a run that is closed: 1 when it has gone, 0 when the rest is left to the next sweep."""
-        state = read_header(item)
-        self._forget_key(state)
-        self._unlist(state, budget)
+        """Everything of a run that is closed: 1 when it has gone, 0 when the rest is left to the next sweep.
+
+        One that this release cannot read stays closed, and keeps no other from being removed.
+        """
+        budget.spend(1)
+        try:
+            state = read_header(item)
+            self._forget_key(state)
+            self._unlist(state, budget)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            _log.exception("%s is to be removed and cannot be read", item.pk)
+            return 0
         if not self._remove_blobs(state.run_id, budget) or not self._remove_rows(item.pk, budget):
             return 0
         self._table.write((Delete(item.pk, HEAD, item.version),))
@@ -212,11 +224,11 @@ class Retention:
 
     def _remove_rows(self, pk: str, budget: _Budget) -> bool:
         """All rows of the run's partition but its header; the history after all else."""
-        for prefix in ("", HISTORY_PREFIX):
-            for page in self._pages(pk, prefix):
+        for low, high in (("", HISTORY_PREFIX), (_AFTER_HISTORY, _END), (HISTORY_PREFIX, _AFTER_HISTORY)):
+            for page in self._pages(pk, low, high):
                 if budget.left <= 0:
                     return False
-                doomed = [row for row in page if row.sk != HEAD and (prefix or not row.sk.startswith(HISTORY_PREFIX))]
+                doomed = [row for row in page if row.sk != HEAD]
                 budget.spend(len(doomed))
                 if doomed:
                     self._table.write([Delete(row.pk, row.sk) for row in doomed])

@@ -34,7 +34,7 @@ from ductor.app.schedule_rows import (
 from ductor.app.trigger import Cause, Triggered, Triggers
 from ductor.model.errors import ErrorCode, RefusedError, clip
 from ductor.model.json import JSON
-from ductor.model.lineage import derived_run_id
+from ductor.model.lineage import SUCCESSOR_DUTY, derived_run_id
 from ductor.model.recurrence import ScheduleKey
 from ductor.ports import Clock, Index, Op, Table, UnavailableError
 from ductor.schedules import preview
@@ -252,17 +252,18 @@ def occurrence_run_id(key: ScheduleKey, instant: int) -> str:
 def active_run(table: Table, run_id: str) -> str:
     """The run that still goes on for `run_id`: itself or, after continue-as-new, its last successor. Empty for none.
 
-    What cannot be read, or is not there yet, counts as active.
+    What cannot be read, or is not there yet, counts as active; what has been removed does not.
     """
-    known = ""
+    awaited = ""
     for _ in range(MAX_SUCCESSORS):
         item = table.get(run_pk(run_id), HEAD) if run_id else None
         if item is None:
-            return known
+            return awaited
         state = readable(item)
         if state is None or not state.status.terminal:
             return run_id
         if state.successor is None:
             return ""
-        known = run_id = state.successor.run_id
+        run_id = state.successor.run_id
+        awaited = run_id if SUCCESSOR_DUTY in state.duties else ""
     return run_id

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from tests.simulation.family import Family, act, hold, sub
 from tests.unit.app.refusal import refused
 
 from ductor.app.admission import Label, TriggerRequest
 from ductor.app.entitlements import Entitlements, EntitlementStore
+from ductor.app.headers import mark_expiring
 from ductor.app.payloads import PayloadStore
 from ductor.app.retention import AGAIN_MS, DAY_MS, Retention
 from ductor.app.run_filter import RunFilter
@@ -18,7 +20,8 @@ from ductor.app.run_list import find_runs
 from ductor.model.definition import Effects
 from ductor.model.enums import RunStatus
 from ductor.model.errors import ErrorCode
-from ductor.ports import Conflict, Op
+from ductor.model.run import HistoryRow
+from ductor.ports import Conflict, Item, Op, Page, Put
 from ductor.testing.chaos import Crash
 from ductor.testing.world import TENANT
 
@@ -251,6 +254,45 @@ def test_one_sweep_is_bounded_and_the_next_goes_on(monkeypatch: pytest.MonkeyPat
         sweep(family)
         family.world.clock.advance(AGAIN_MS // 10)
     assert [traces(family, run_id) for run_id in runs] == [[], [], []]
+
+
+def test_a_run_that_cannot_be_read_keeps_no_other_from_being_removed() -> None:
+    family = rich()
+    broken = Item(pk="R#broken", sk="HEAD", version=7, body=b"of another release")
+    family.world.table.write([Put(mark_expiring(broken, 0))])
+    keep(family)
+    wait(family)
+    sweep_out(family)
+    assert traces(family, family.root) == []
+    assert family.world.table.get("R#broken", "HEAD") is not None
+
+
+def test_a_long_history_is_looked_through_within_the_bounds_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ductor.app.retention.MAX_OPS_PER_SWEEP", 300)
+    family = rich()
+    pk = f"R#{family.root}"
+    last = HistoryRow(0, 0, 0, (), ())
+    for number in range(2_000, 4_000):
+        row = Item(pk=pk, sk=f"T#{number:010d}", body=msgspec.json.encode(last))
+        family.world.table.write([Put(row)])
+    keep(family)
+    wait(family)
+    queries: list[str] = []
+    query = family.world.table.query
+
+    def counted(pk: str, **wanted: Any) -> Page:
+        queries.append(pk)
+        return query(pk, **wanted)
+
+    monkeypatch.setattr(family.world.table, "query", counted)
+    most = 0
+    for _ in range(60):
+        sweep(family)
+        most = max(most, queries.count(pk))
+        queries.clear()
+        family.world.clock.advance(AGAIN_MS // 10)
+    assert traces(family, family.root) == []
+    assert most < 30
 
 
 def test_others_runs_stay() -> None:

@@ -15,7 +15,7 @@ from ductor.app.environments import EnvironmentChanges
 from ductor.app.refusals import aborted
 from ductor.app.schedule_firing import OVERDUE_MS, occurrence_run_id
 from ductor.app.schedule_rows import jitter, next_due, read_schedule, schedule_put
-from ductor.model.lineage import Successor
+from ductor.model.lineage import SUCCESSOR_DUTY, Successor
 from ductor.model.payload import NULL, Inline
 from ductor.model.recurrence import ScheduleKey
 from ductor.ports import Conflict, Op, UnavailableError
@@ -118,10 +118,23 @@ def test_a_run_that_went_on_as_another_one_is_active_until_that_one_ends() -> No
     (first,) = desk.started()
     desk.end_run(first.run_id)
     state = desk.header(first.run_id)
-    state.successor = Successor("next", NULL)
+    state.successor, state.duties = Successor("next", NULL), (SUCCESSOR_DUTY,)
     desk.store(state)
     desk.pass_time(MINUTE)
     assert desk.outcomes()[-1] == ("10:02", "skipped")
+
+
+def test_a_run_whose_successor_was_removed_after_its_end_is_active_no_more() -> None:
+    desk = Desk()
+    desk.publish({"cron": "* * * * *"})
+    desk.pass_time(MINUTE)
+    (first,) = desk.started()
+    desk.end_run(first.run_id)
+    state = desk.header(first.run_id)
+    state.successor = Successor("removed", NULL)
+    desk.store(state)
+    desk.pass_time(MINUTE)
+    assert desk.outcomes()[-1] == ("10:02", "fired")
 
 
 def test_jitter_is_the_same_at_every_look_within_its_bound_and_before_the_next_occurrence() -> None:

@@ -197,10 +197,10 @@ class Backfills:
             definition_version=schedule.definition_version,
             by=job.request_id,
         )
-        active = active_run(self._table, schedule.active_run) if job.overlap is Overlap.SKIP else ""
-        if active:
+        active = active_run(self._table, schedule.active_run)
+        if active and job.overlap is Overlap.SKIP:
             return msgspec.structs.replace(decided, outcome=Decided.SKIPPED, run_id=active)
-        after = msgspec.structs.replace(counting(schedule, decided), last=schedule.last, active_run=run_id)
+        after = msgspec.structs.replace(counting(schedule, decided), last=schedule.last, active_run=active or run_id)
         sk = occurrence_sk(instant)
         also: tuple[Op, ...] = (schedule_put(after, version), occurrence_put(job.key, sk, decided, stored))
         cause = Cause(run_id=run_id, scheduled_at=instant, by=job.actor)

@@ -182,8 +182,10 @@ class Schedules:
             known = self._requests.known(schedule.key, request)
             if known is not None:
                 return TriggeredNow(known.run_id, schedule.key.environment, repeated=True)
-            self._check_overlap(schedule, wanted or schedule.overlap)
-            done = self._start_now(schedule, version, request)
+            active = active_run(self._table, schedule.active_run)
+            if active and (wanted or schedule.overlap) is Overlap.SKIP:
+                raise _overlaps(active)
+            done = self._start_now(schedule, version, request, active)
             if done is not None:
                 return done
         raise _busy()
@@ -195,7 +197,8 @@ class Schedules:
         require(caller, Scope.WORKFLOW_WRITE)
         schedule, _ = self._writable(caller, family_slug, environment)
         given = wanted or BackfillRequest()
-        request = self._request(caller, "backfill", given.request_id, given.reason, msgspec.to_builtins(given.range))
+        body = [msgspec.to_builtins(given.range), given.overlap_policy]
+        request = self._request(caller, "backfill", given.request_id, given.reason, body)
         return self.backfills.begin(schedule, given, request, overlap_of(given.overlap_policy) or Overlap.ALLOW_ALL)
 
     def get_backfill(self, caller: Caller, family_slug: str, environment: str, request_id: str) -> Backfill:
@@ -203,7 +206,10 @@ class Schedules:
         require(caller, Scope.WORKFLOW_READ)
         return self.backfills.get(self._found(caller, family_slug, environment)[0].key, request_id)
 
-    def _start_now(self, schedule: Schedule, version: int, request: ScheduleRequest) -> TriggeredNow | None:
+    def _start_now(
+        self, schedule: Schedule, version: int, request: ScheduleRequest, active: str
+    ) -> TriggeredNow | None:
+        """The run that is `active` stays the one that the timetable waits for."""
         key, now = schedule.key, self._clock.now_ms()
         run_id = derived_run_id("triggered", key.tenant, key.family_slug, key.environment, request.request_id)
         started = Occurrence(
@@ -214,7 +220,7 @@ class Schedules:
             definition_version=schedule.definition_version,
             by=request.request_id,
         )
-        after = msgspec.structs.replace(counting(schedule, started), active_run=run_id)
+        after = msgspec.structs.replace(counting(schedule, started), active_run=active or run_id)
         also: tuple[Op, ...] = (
             schedule_put(after, version),
             occurrence_put(key, occurrence_sk(now, request.request_id), started),
@@ -225,12 +231,6 @@ class Schedules:
         if isinstance(done, Occurrence):
             raise precondition(done.code, done.message)
         return None if done is None else TriggeredNow(run_id, key.environment, repeated=False)
-
-    def _check_overlap(self, schedule: Schedule, overlap: Overlap) -> None:
-        active = active_run(self._table, schedule.active_run) if overlap is Overlap.SKIP else ""
-        if active:
-            message = f"run {active} of this schedule is active; send overlap_policy allow_all to start another one"
-            raise precondition("SCHEDULE_RUN_ACTIVE", message, "overlap_policy")
 
     def _control(
         self,
@@ -331,6 +331,11 @@ def overlap_of(text: str) -> Overlap | None:
 def _slug(text: str) -> bool:
     """Whether the text can name a family or an environment at all; nothing else may reach a table key."""
     return _SLUG.fullmatch(text) is not None
+
+
+def _overlaps(active: str) -> Exception:
+    message = f"run {active} of this schedule is active; send overlap_policy allow_all to start another one"
+    return precondition("SCHEDULE_RUN_ACTIVE", message, "overlap_policy")
 
 
 def _busy() -> Exception:

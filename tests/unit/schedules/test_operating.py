@@ -148,6 +148,30 @@ def test_a_backfill_that_skips_starts_one_run_at_a_time(desk: Desk, schedules: S
     assert (job.started, job.skipped) == (1, 4)
 
 
+def test_one_request_id_stands_for_one_overlap_policy(desk: Desk, schedules: Schedules) -> None:
+    at = "2026-12-01T08:00:00Z"
+    schedules.backfill(desk.caller, FAMILY, wanted=backfill(at, at))
+    again = backfill(at, at, overlap="skip")
+    assert refused(lambda: schedules.backfill(desk.caller, FAMILY, wanted=again)) == "REQUEST_ID_REUSED"
+
+
+@pytest.mark.parametrize("extra", ["backfill", "triggerNow"])
+def test_what_was_started_besides_does_not_let_the_timetable_overlap_itself(desk: Desk, extra: str) -> None:
+    desk.publish({"cron": "0 * * * *"})
+    desk.pass_time(HOUR)
+    (first,) = desk.started()
+    if extra == "backfill":
+        at = "2026-12-01T08:00:00Z"
+        desk.scheduling.schedules.backfill(desk.caller, FAMILY, wanted=backfill(at, at))
+    else:
+        desk.scheduling.schedules.trigger_now(desk.caller, FAMILY, overlap_policy="allow_all")
+    for run in desk.started():
+        if run.run_id != first.run_id:
+            desk.end_run(run.run_id)
+    desk.pass_time(HOUR)
+    assert desk.outcomes()[-1] == ("12:00", "skipped")
+
+
 def test_a_large_backfill_goes_on_in_the_background_whoever_dies(desk: Desk, schedules: Schedules) -> None:
     wanted = backfill("2026-11-25T00:00:00Z", "2026-11-30T23:00:00Z")
     job = schedules.backfill(desk.caller, FAMILY, wanted=wanted)

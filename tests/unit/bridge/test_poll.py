@@ -9,9 +9,26 @@ import pytest
 from tests.simulation.scene import edge
 from tests.unit.bridge.desk import LEASE_S, STRANGER, WORKER, Desk, bridge, code
 
-from ductor.app.bridge_poll import RESTS_MS, PollRequest, TaskGiven
+from ductor.app.bridge_poll import RESTS_MS, ROUNDS, PollRequest, TaskGiven
+from ductor.model.attempt import AttemptTask
 from ductor.model.errors import RefusedError
+from ductor.model.payload import NULL
+from ductor.ports import Put
 from ductor.testing.chaos import Crash
+from ductor.testing.world import TENANT
+
+GONE = msgspec.json.encode(
+    AttemptTask(
+        run_id="gone",
+        tenant=TENANT,
+        node="b",
+        attempt=1,
+        generation=1,
+        action="render",
+        input=NULL,
+        environment="default",
+    )
+)
 
 
 def test_a_task_says_all_that_a_worker_needs() -> None:
@@ -151,6 +168,18 @@ def test_rows_of_tasks_in_hand_hide_no_task_behind_them() -> None:
     desk.wake()
     desk.clock.advance(10)
     assert {task.run_id for task in desk.poll(max=1)} == {other}
+
+
+def test_thousands_of_rows_of_runs_that_are_gone_hold_up_no_single_poll() -> None:
+    desk = Desk()
+    (row,) = desk.world.table.query("BQ#t#default#render", low="", high="~").items
+    for number in range(600):
+        desk.world.table.write([Put(msgspec.structs.replace(row, sk=f"{number:013d}#gone/b/000001", body=GONE))])
+    assert desk.poll(max=1) == ()
+    polls = 1
+    while not desk.poll(max=1):
+        polls += 1
+    assert polls == 600 // (10 * ROUNDS)
 
 
 def test_an_ended_attempt_leaves_no_row_behind() -> None:

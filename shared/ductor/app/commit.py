@@ -135,12 +135,14 @@ class Committer:
         tally.write(self._store_first(state.run_id, version, last, result), self._enter(state, version, result))
         state.version, before = version + 1, state.seq - len(result.transitions)
         pages = [page_put(state, page) for page in changed(state, before)] if state.tree is not None else []
-        tally.share([*pages, *_answers(result)])
+        rows = (*pages, *_answers(result))
+        if rows:
+            tally.share(rows)
         item = _sealed(version, result, applied, tally.used)
         too_large = _too_large(item, pages, MAX_CLOSING_BYTES if closing else MAX_HEADER_BYTES)
         if too_large:
             return self._fail_too_large(graph, version, too_large, intents, applied, also)
-        return self._write(item, version, result, (*pages, *also))
+        return self._write(item, version, result, (*rows, *also))
 
     def _run(self, graph: Graph, state: RunState, intents: Sequence[Intent], tally: Tally) -> Tick:
         try:
@@ -178,9 +180,9 @@ class Committer:
         return rows
 
     def _write(self, item: Item, version: int, result: Tick, also: Sequence[Op]) -> Committed:
-        state, answers = result.state, _answers(result)
+        state = result.state
         state.last.used.headers += len(item.body)
-        conflict = self._table.write((Put(item, version), *answers, *also))
+        conflict = self._table.write((Put(item, version), *also))
         if conflict is not None:
             return Committed(Outcome.LOST, None, ())
         self._faults.at("coordinator.after_commit")
@@ -212,7 +214,7 @@ class Committer:
         tally.take(intents)
         sealed = _sealed(version, result, applied, tally.used)
         pages = [page_put(state, page) for page in changed(state, state.last.seq)]
-        return self._write(sealed, version, result, (*pages, *also))
+        return self._write(sealed, version, result, (*_answers(result), *pages, *also))
 
 
 def _answers(result: Tick) -> list[Put]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Final
 
 from ductor.engine.tick import Tick
@@ -11,7 +12,6 @@ from ductor.model.enums import StepType
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.payload import BlobRef, Payload, RowRef, payload_size
 from ductor.model.run import RunState, effective_status
-from ductor.model.usage import Used
 from ductor.ports import Item, Put
 
 BEAT_MS: Final = 10_000
@@ -32,7 +32,7 @@ class Tally:
     """The count of one commit, begun before its tick. `used` is what the commit stores."""
 
     def __init__(self, state: RunState) -> None:
-        self.used = _copy(state.last.used)
+        self.used = copy(state.last.used)
         self._status, self._wake = effective_status(state), state.wake_at
 
     def load(self, payload: Payload) -> None:
@@ -56,8 +56,9 @@ class Tally:
     def write(self, history: Item | None, rows: Sequence[Put]) -> None:
         """Rows that were written apart from the header."""
         self.used.history += len(history.body) if history is not None else 0
-        self.used.rows += len(rows)
-        self.used.row_bytes += sum(len(put.item.body) for put in rows)
+        if rows:
+            self.used.rows += len(rows)
+            self.used.row_bytes += sum(len(put.item.body) for put in rows)
 
     def decide(self, result: Tick, step_type: StepTypes) -> None:
         """What the tick asks to store, to register and to send."""
@@ -90,7 +91,3 @@ class Tally:
         self.used.shared += bool(puts)
         self.used.pages += len(puts)
         self.used.page_bytes += sum(len(put.item.body) for put in puts)
-
-
-def _copy(used: Used) -> Used:
-    return Used(*(getattr(used, name) for name in Used.__struct_fields__))

@@ -369,7 +369,7 @@ def effective_status(state: RunState) -> RunStatus:
     """The status to show: a running run whose live nodes are all parked is `waiting`."""
     if state.status is RunStatus.RUNNING and state.ending is None:
         scope, tree = state.root, state.tree
-        away = _children_out(state)
+        away = _children_out(state) if state.children else 0
         if scope.attempts > away or not (scope.parked or away) or scope.ready:
             return state.status
         if tree is None or not (tree.attempts or tree.ready or tree.opening or tree.collecting):

@@ -145,10 +145,11 @@ class BridgeAnswers:
                 self._close(row)
                 return
             task = row.attempt.task
+            # Before anybody can take the task: or the run may hear of its new worker first, and then that it has none.
+            self._tell(started_intent(row.attempt, 0, self._clock.now_ms()))
             self._queue.put(task, task.scheduled_at)
             self._faults.at("bridge.after_release")
             self._queue.remove(task, row.attempt.place)
-            self._tell(started_intent(row.attempt, 0, self._clock.now_ms()))
 
     def _change(
         self,

@@ -148,7 +148,7 @@ def soonest_due(ctx: TickContext) -> int:
     due = state.tree.due.values() if state.tree else ()
     moments = [entry.check_at for entry in state.root.nodes.values() if entry.check_at]
     moments += [check for _, check in due if check]
-    moments += [state.slot.check_at] if state.slot and state.slot.awaited else []
+    moments += [state.slot.check_at] if state.slot and state.slot.awaited and not state.ending else []
     if state.status is not RunStatus.PAUSED and not state.ending:
         moments += [entry.deadline for entry in state.root.nodes.values() if entry.deadline]
         moments += [deadline for deadline, _ in due if deadline]

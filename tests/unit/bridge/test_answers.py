@@ -242,6 +242,23 @@ def test_a_task_that_is_given_back_keeps_its_place_in_the_queue() -> None:
     assert desk.poll(max=1)[0].run_id == desk.run_id
 
 
+def test_whoever_takes_a_task_while_it_is_given_back_keeps_its_time_limit() -> None:
+    desk = Desk(bridge(timeout_ms=60_000))
+    first = desk.take()
+    desk.clock.advance(1_000)
+    put, taken = desk.bridge.answers._queue.put, list[TaskGiven]()
+
+    def and_taken(*args: Any) -> None:
+        put(*args)
+        taken.extend(desk.poll(worker="another"))
+
+    desk.bridge.answers._queue.put = and_taken  # type: ignore[method-assign]
+    desk.bridge.answers.release(WORKER, first.task_token)
+    desk.wake()
+    node = desk.world.state(desk.run_id).root.nodes["b"]
+    assert (node.worker, node.deadline) == ("another", taken[0].deadline_at)
+
+
 def test_a_worker_that_dies_while_it_gives_back_loses_nothing() -> None:
     desk = Desk()
     desk.world.chaos.crash_at("bridge.after_release")

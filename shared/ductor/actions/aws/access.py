@@ -65,6 +65,7 @@ class AwsAccess:
         self._settings = settings
         self._lock = threading.Lock()
         self._clients: dict[Key, Any] = {}
+        self._sessions: dict[tuple[str, str], Any] = {}
 
     def call(
         self, ctx: ActionContext, service: str, method: str, params: Mapping[str, Any], region: str = ""
@@ -100,6 +101,15 @@ class AwsAccess:
             return session.create_client(service, region_name=region or None, config=_config(service))
 
     def _session(self, region: str, identity: _Identity) -> Any:
+        """One per identity: it holds the credentials, and what the library has read of its files."""
+        key = (identity.mark, region if identity.role_arn or self._settings.role_arn else "")
+        if key not in self._sessions:
+            if len(self._sessions) >= MAX_CLIENTS:
+                self._sessions.pop(next(iter(self._sessions)))
+            self._sessions[key] = self._begun(region, identity)
+        return self._sessions[key]
+
+    def _begun(self, region: str, identity: _Identity) -> Any:
         import botocore.session
 
         session = botocore.session.get_session()

@@ -252,7 +252,7 @@ def test_whoever_takes_a_task_while_it_is_given_back_keeps_its_time_limit() -> N
         put(*args)
         taken.extend(desk.poll(worker="another"))
 
-    desk.bridge.answers._queue.put = and_taken  # type: ignore[method-assign]
+    desk.bridge.answers._queue.put = and_taken  # type: ignore[method-assign,assignment]
     desk.bridge.answers.release(WORKER, first.task_token)
     desk.wake()
     node = desk.world.state(desk.run_id).root.nodes["b"]

@@ -14,6 +14,8 @@ from ductor.cli import authoring
 from ductor.cli.admin import admin
 from ductor.cli.failure import Exit, Failure
 from ductor.cli.operate import add_to as add_controls
+from ductor.cli.operate_many import add_to as add_jobs
+from ductor.cli.operate_steps import add_to as add_step_controls
 from ductor.cli.options import DATA_HELP, CaseFormat, Format, LogLevel
 from ductor.cli.schedules import schedules
 
@@ -46,6 +48,8 @@ workflow = typer.Typer(
 runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch, control.", no_args_is_help=True)
 authoring.add_to(workflow)
 add_controls(runs)
+add_step_controls(runs)
+add_jobs(app, runs)
 app.add_typer(workflow)
 app.add_typer(runs)
 app.add_typer(schedules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 import typer
 
@@ -29,6 +30,8 @@ def add_to(runs: typer.Typer) -> None:
         runs.command(verb, help=text)(_plain(verb))
     runs.command("signal", help="Send a signal to the step of a run that waits for its name.")(signal)
     runs.command("reset", help="Fork a run at a transition of its history.")(reset)
+    runs.command("reset-targets", help="The points of a run's history that a fork may begin at, and why.")(targets)
+    runs.command("continue-as-new", help="End a run and go on as a new one with a fresh history.")(continue_as_new)
 
 
 def _plain(verb: str) -> Any:
@@ -79,6 +82,33 @@ def reset(
     answer = _ask(run, "previewReset", body, data)
     for name in ("kept", "adopted", "rerun"):
         typer.echo(f"{name}: {', '.join(answer.get(name) or []) or '-'}")
+    for one in answer.get("items") or ():
+        typer.echo(f"{one['step']} in {one['scatter']}: {one['kept']} kept, {one['adopted']} adopted, of {one['of']}")
+
+
+def targets(run: str, data: Data = Path("data")) -> None:
+    from ductor.cli.access import find
+    from ductor.cli.client import Client
+
+    with Client(find(data)) as client:
+        answer = client.request("GET", f"/api/v2/workflow-runs/{quote(run, safe='')}/reset-targets")
+    for point in answer.get("targets") or ():
+        typer.echo(f"{point.get('transition_seq')}  {point.get('reason')}")
+
+
+def continue_as_new(
+    run: str,
+    context: Annotated[str, typer.Option("--context", metavar="JSON|@FILE", help="Its initial run context.")] = "",
+    discard: Annotated[bool, typer.Option("--discard-pending", help="Stop what is at work, drop signals.")] = False,
+    reason: Reason = "",
+    request_id: RequestId = "",
+    data: Data = Path("data"),
+) -> None:
+    from ductor.cli.values import json_value
+
+    seed = {"seed_run_context": json_value(context, "--context")} if context else {}
+    body = {"reason": reason, "discard_pending": discard, **seed}
+    typer.echo(f"new run {_send(run, 'continueAsNew', body, request_id, data).get('new_run_id')}")
 
 
 def _send(run: str, verb: str, body: dict[str, Any], request_id: str, data: Path) -> dict[str, Any]:

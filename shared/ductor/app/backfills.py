@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from ductor.app.allowance import Allowance
 from ductor.app.headers import sort_time
 from ductor.app.refusals import invalid, not_found
 from ductor.app.schedule_firing import Firing, active_run, counting, occurrence_run_id
@@ -40,7 +41,7 @@ PAGE: Final = 20
 PAGES_AT_ONCE: Final = 2
 """What the request itself goes through; the sweeper does the rest."""
 
-PAGES_PER_SWEEP: Final = 25
+PAGES_PER_SWEEP: Final = 100
 JOBS_PER_SWEEP: Final = 20
 OPEN_PK: Final = "BACKFILLS"
 _MAX_RACES: Final = 20
@@ -127,7 +128,7 @@ class Backfills:
         if self._table.write((_put(job, 0), *request_puts(schedule.key, request))) is not None:
             self._requests.known(schedule.key, request)
             return self.get(schedule.key, request.request_id)
-        return self._advance(job, 1, PAGES_AT_ONCE)
+        return self._advance(job, 1, Allowance(self._clock, PAGES_AT_ONCE))
 
     def get(self, key: ScheduleKey, request_id: str) -> Backfill:
         """How far a job is. NOT_FOUND `BACKFILL_NOT_FOUND`."""
@@ -137,21 +138,23 @@ class Backfills:
         return _decode(item.body)
 
     def sweep(self) -> int:
-        """Go on with every job that is not done; how many there were."""
+        """Go on with jobs that are not done, the oldest first; how many there were."""
+        allowed = Allowance(self._clock, PAGES_PER_SWEEP)
         page = self._table.query(OPEN_PK, index=Index.I3, limit=JOBS_PER_SWEEP)
         for found in page.items:
-            item = self._table.get(found.pk, found.sk)
+            item = self._table.get(found.pk, found.sk) if allowed.left > 0 else None
             job = _decode(item.body) if item is not None else None
             if item is not None and job is not None and job.status is BackfillStatus.RUNNING:
-                self._advance(job, item.version, PAGES_PER_SWEEP)
+                self._advance(job, item.version, allowed)
         return len(page.items)
 
-    def _advance(self, job: Backfill, version: int, pages: int) -> Backfill:
+    def _advance(self, job: Backfill, version: int, allowed: Allowance) -> Backfill:
         """So many pages. Stops where somebody else was faster, or storage cannot be reached."""
         try:
-            for _ in range(pages):
+            while allowed.left > 0:
                 if job.status is not BackfillStatus.RUNNING:
                     break
+                allowed.spend(1)
                 after = self._page(job)
                 if self._table.write((_put(after, version),)) is not None:
                     break

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from ductor.app.allowance import Allowance
 from ductor.app.descent import LINK_PREFIX, Link
 from ductor.app.entitlements import RETENTION_PK, EntitlementStore, retention_item
 from ductor.app.headers import (
@@ -57,16 +58,6 @@ class Walk(msgspec.Struct, frozen=True, omit_defaults=True):
     cursor: str | None = None
 
 
-class _Budget:
-    """What is left of one sweep."""
-
-    def __init__(self, ops: int) -> None:
-        self.left = ops
-
-    def spend(self, ops: int) -> None:
-        self.left -= ops
-
-
 class Retention:
     """A chore of the sweeper. It may run anywhere, also twice at once."""
 
@@ -78,7 +69,7 @@ class Retention:
 
     def sweep(self) -> int:
         """Go on with what is being removed, then look for more; how many runs have gone."""
-        budget = _Budget(MAX_OPS_PER_SWEEP)
+        budget = Allowance(self._clock, MAX_OPS_PER_SWEEP)
         gone = sum(self._remove(item, budget) for item in self._expiring(budget))
         page = self._table.query(RETENTION_PK, high=sort_time(self._clock.now_ms()), index=Index.I3, limit=PAGE)
         for found in page.items:
@@ -89,7 +80,7 @@ class Retention:
                 gone += self._walk(item, budget)
         return gone
 
-    def _expiring(self, budget: _Budget) -> Iterator[Item]:
+    def _expiring(self, budget: Allowance) -> Iterator[Item]:
         for number in range(SHARDS):
             page = self._table.query(expiring_pk(number), index=Index.I3, limit=PAGE)
             for found in page.items:
@@ -97,7 +88,7 @@ class Retention:
                 if item is not None and is_expiring(item):
                     yield item
 
-    def _walk(self, item: Item, budget: _Budget) -> int:
+    def _walk(self, item: Item, budget: Allowance) -> int:
         """Through a tenant's ended runs, page by page, oldest first."""
         tenant = item.pk.removeprefix("N#")
         days = self._plans.get(tenant).retention_days
@@ -126,7 +117,7 @@ class Retention:
         self._table.write((Put(retention_item(tenant, at, body, item.version + 1), item.version),))
         return gone
 
-    def _expire(self, pk: str, until: int, budget: _Budget) -> int:
+    def _expire(self, pk: str, until: int, budget: Allowance) -> int:
         """Begin with one run, if nobody needs it any more."""
         budget.spend(1)
         item = self._table.get(pk, HEAD) if budget.left > 0 else None
@@ -137,7 +128,7 @@ class Retention:
             return 0  # somebody has done something with it, so it is judged anew
         return self._remove(fenced, budget)
 
-    def _may_go(self, item: Item, until: int, budget: _Budget) -> bool:
+    def _may_go(self, item: Item, until: int, budget: Allowance) -> bool:
         if is_stalled(item) or is_expiring(item):
             return False
         try:
@@ -159,7 +150,7 @@ class Retention:
         except (msgspec.DecodeError, msgspec.ValidationError):
             return True
 
-    def _leads(self, state: RunState, budget: _Budget) -> bool:
+    def _leads(self, state: RunState, budget: Allowance) -> bool:
         """Whether runs that this one asked for are still there; those that go on in its place do not count."""
         for page in self._pages(run_pk(state.run_id), LINK_PREFIX, LINK_PREFIX + _END):
             links = [msgspec.json.decode(item.body, type=Link) for item in page]
@@ -178,7 +169,7 @@ class Retention:
             if cursor is None:
                 return
 
-    def _remove(self, item: Item, budget: _Budget) -> int:
+    def _remove(self, item: Item, budget: Allowance) -> int:
         """Everything of a run that is closed: 1 when it has gone, 0 when the rest is left to the next sweep.
 
         One that this release cannot read stays closed, and keeps no other from being removed.
@@ -205,7 +196,7 @@ class Retention:
         if row is not None and admitted_run(row) == state.run_id:
             self._table.write((Delete(pk, IDEM, row.version),))
 
-    def _unlist(self, state: RunState, budget: _Budget) -> None:
+    def _unlist(self, state: RunState, budget: Allowance) -> None:
         """The rows that find the run. Its history names them, so it goes later."""
         history = (entry.transition for entry in read_history(self._table, state))
         keys = sorted(index_keys(state, history))
@@ -213,7 +204,7 @@ class Retention:
         for first in range(0, len(keys), MAX_OPS_PER_WRITE):
             self._table.write([Delete(pk, sk) for pk, sk in keys[first : first + MAX_OPS_PER_WRITE]])
 
-    def _remove_blobs(self, run_id: str, budget: _Budget) -> bool:
+    def _remove_blobs(self, run_id: str, budget: Allowance) -> bool:
         """Large values. Each belongs to one run, whose id its key begins with; whoever takes one over has a copy."""
         while budget.left > 0:
             removed = self._payloads.remove_some(run_id, PAGE)
@@ -222,7 +213,7 @@ class Retention:
                 return True
         return False
 
-    def _remove_rows(self, pk: str, budget: _Budget) -> bool:
+    def _remove_rows(self, pk: str, budget: Allowance) -> bool:
         """All rows of the run's partition but its header; the history after all else."""
         for low, high in (("", HISTORY_PREFIX), (_AFTER_HISTORY, _END), (HISTORY_PREFIX, _AFTER_HISTORY)):
             for page in self._pages(pk, low, high):

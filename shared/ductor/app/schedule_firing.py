@@ -12,11 +12,13 @@ from typing import Final
 import msgspec
 
 from ductor.app.admission import TriggerRequest
+from ductor.app.allowance import Allowance
 from ductor.app.descent import readable
 from ductor.app.headers import HEAD, run_pk
 from ductor.app.library import Library
 from ductor.app.schedule_moves import ScheduleMoves
 from ductor.app.schedule_rows import (
+    DUE_SHARDS,
     UNTOLD,
     Decided,
     Occurrence,
@@ -81,16 +83,19 @@ class Firing:
         self._grace_ms = grace_ms
 
     def fire_due(self, overdue_ms: int = 0) -> list[ScheduleKey]:
-        """Decide every occurrence that was due `overdue_ms` ago; the schedules that had one.
+        """Decide every occurrence that was due `overdue_ms` ago, for some seconds; the schedules that had one.
 
         What fails in one schedule is logged and stays due; it stops no other. Raises UnavailableError when the store
         cannot be reached: for more than one of them, or for all.
         """
         now = self._clock.now_ms()
+        allowed = Allowance(self._clock, SCHEDULES_AT_ONCE * DUE_SHARDS)
         keys = due_keys(self._table, now - overdue_ms, SCHEDULES_AT_ONCE)
         fired: list[ScheduleKey] = []
         away: UnavailableError | None = None
         for key in keys:
+            if allowed.left <= 0:
+                break
             try:
                 if self._guarded(key, now):
                     fired.append(key)

@@ -182,12 +182,12 @@ def decode_schedule(item: Item) -> Schedule:
 
 
 def due_keys(table: Table, until: int, limit: int) -> list[ScheduleKey]:
-    """Schedules whose next occurrence is due by `until` (epoch ms), the longest overdue of each shard first."""
-    found: list[ScheduleKey] = []
+    """Schedules whose next occurrence is due by `until` (epoch ms), at most `limit` of each shard, the oldest first."""
+    found: list[tuple[str, ScheduleKey]] = []
     for number in range(DUE_SHARDS):
         page = table.query(due_pk(number), high=f"{sort_time(until)}#~", index=Index.I3, limit=limit)
-        found.extend(read_key(item.pk) for item in page.items)
-    return found
+        found.extend((item.i3[1], read_key(item.pk)) for item in page.items if item.i3 is not None)
+    return [key for _, key in sorted(found, key=lambda one: one[0])]
 
 
 def next_due(table: Table) -> int | None:

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from ductor.app.allowance import Allowance
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, SHARDS, is_stalled, read_what_is_readable, run_pk, shard, sort_time
 from ductor.app.slots import (
@@ -54,15 +55,17 @@ class SlotSweep:
 
     def sweep(self) -> int:
         """Look at the slots that it is time to look at; how many."""
-        looked, until = 0, sort_time(self._clock.now_ms())
+        allowed, until = Allowance(self._clock, MAX_PER_SWEEP), sort_time(self._clock.now_ms())
+        looked = 0
         for number in range(SHARDS):
-            page = self._table.query(check_pk(number), high=until, index=Index.I3, limit=max(1, MAX_PER_SWEEP - looked))
+            page = self._table.query(check_pk(number), high=until, index=Index.I3, limit=max(1, allowed.left))
             for item in page.items:
+                if allowed.left <= 0:
+                    return looked
+                allowed.spend(1)
+                looked += 1
                 told = self._repair.look(item.pk, f"{item.pk}:look:{self._ids.token(9)}")
                 send_all(self._intents, [intent_message(intent, self._ids) for intent in told])
-            looked += len(page.items)
-            if looked >= MAX_PER_SWEEP:
-                return looked
         return looked
 
 

@@ -48,6 +48,17 @@ def test_an_event_of_the_bus_starts_a_run_once_however_often_it_is_delivered(wor
     assert world.status(run_id) == "completed"
 
 
+def test_what_an_action_puts_beside_the_detail_is_its_id_and_its_depth() -> None:
+    beside = ["order/1", "ductor/event-id/abc.0", "ductor/causation-depth/7"]
+    raw: dict[str, Any] = {"detail-type": "order.paid", "id": "bus-1", "detail": {"n": 1}, "resources": beside}
+    event = read_event(raw)
+    assert (event.event_id, event.depth, event.payload) == ("abc.0", 7, {"n": 1})
+    own = read_event({**raw, "detail": {"payload": 1, "event_id": "mine", "causation_depth": 2}})
+    assert (own.event_id, own.depth) == ("mine", 2)
+    with pytest.raises(NotOursError, match="causation_depth"):
+        read_event({**raw, "resources": ["ductor/causation-depth/many"]})
+
+
 def test_an_event_of_the_bus_ends_a_wait(world: AwsWorld) -> None:
     args = {"event_name": "order.paid", "correlation_key": "o-1"}
     step = {"ref": "w", "type": "STEP_TYPE_WAIT_EVENT", "args": args}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.validation.samples import Actions
 
+from ductor.actions.registry import default_registry
 from ductor.cli.asl.importer import convert
 from ductor.cli.asl.report import Report
 from ductor.cli.asl.values import Data, NotCarriedError, json_path
@@ -82,6 +83,153 @@ def test_results_are_read_where_result_path_put_them() -> None:
         "left": "${{ STEPS.A.output.payload.left }}",
         "sku": "${{ TRIGGER.payload.sku }}",
     }
+
+
+def service(name: str, **parameters: Any) -> Document:
+    return {"Type": "Task", "Resource": f"arn:aws:states:::{name}", "Parameters": parameters, "End": True}
+
+
+ORDER = {"id": {"S.$": "$.order"}}
+TYPED = {"id": {"S": "${{ TRIGGER.payload.order }}"}}
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "args"),
+    [
+        (
+            service("lambda:invoke", **{"FunctionName": "work", "Payload.$": "$", "Qualifier": "live"}),
+            "lambda.invoke",
+            {"function": "work", "payload": "${{ TRIGGER.payload }}", "qualifier": "live"},
+        ),
+        (
+            service(
+                "aws-sdk:sqs:sendMessage",
+                QueueUrl="https://sqs.eu-west-1.amazonaws.com/123456789012/q.fifo",
+                MessageGroupId="g",
+                MessageBody={"order.$": "$.order"},
+                MessageAttributes={"n": {"DataType": "Number", "StringValue": "5"}},
+            ),
+            "sqs.send",
+            {
+                "queue_url": "https://sqs.eu-west-1.amazonaws.com/123456789012/q.fifo",
+                "group_id": "g",
+                "body": {"order": "${{ TRIGGER.payload.order }}"},
+                "attributes": {"n": 5},
+            },
+        ),
+        (
+            service("sns:publish", TopicArn="arn:aws:sns:eu-west-1:123456789012:t", Message="hi", Subject="s"),
+            "sns.publish",
+            {"topic_arn": "arn:aws:sns:eu-west-1:123456789012:t", "message": "hi", "subject": "s"},
+        ),
+        (
+            service("dynamodb:getItem", TableName="orders", Key=ORDER),
+            "dynamodb.get_item",
+            {"typed": True, "consistent": False, "table": "orders", "key": TYPED},
+        ),
+        (
+            service("dynamodb:putItem", TableName="orders", Item=ORDER, ConditionExpression="attribute_not_exists(id)"),
+            "dynamodb.put_item",
+            {"typed": True, "table": "orders", "item": TYPED, "condition": "attribute_not_exists(id)"},
+        ),
+        (
+            service(
+                "dynamodb:updateItem",
+                TableName="orders",
+                Key=ORDER,
+                UpdateExpression="SET #a = :a",
+                ExpressionAttributeNames={"#a": "a"},
+                ExpressionAttributeValues={":a": {"N": "1"}},
+                ReturnValues="ALL_NEW",
+            ),
+            "dynamodb.update_item",
+            {
+                "typed": True,
+                "return_item": True,
+                "table": "orders",
+                "key": TYPED,
+                "update": "SET #a = :a",
+                "names": {"#a": "a"},
+                "values": {":a": {"N": "1"}},
+            },
+        ),
+        (
+            service("events:putEvents", Entries=[{"Source": "acme", "DetailType": "paid", "Detail": '{"n": 1}'}]),
+            "eventbridge.put_events",
+            {"entries": [{"source": "acme", "detail_type": "paid", "detail": {"n": 1}}]},
+        ),
+        (
+            service(
+                "states:startExecution",
+                **{"StateMachineArn": "arn:aws:states:eu-west-1:123456789012:stateMachine:m", "Input.$": "$"},
+            ),
+            "stepfunctions.start_execution",
+            {
+                "state_machine_arn": "arn:aws:states:eu-west-1:123456789012:stateMachine:m",
+                "input": "${{ TRIGGER.payload }}",
+            },
+        ),
+        (
+            service("aws-sdk:s3:putObject", Bucket="docs", Key="a", Body={"n": 1}),
+            "s3.put_object",
+            {"bucket": "docs", "key": "a", "json": {"n": 1}},
+        ),
+    ],
+)
+def test_services_are_called_by_our_actions(state: Document, action: str, args: Document) -> None:
+    steps, _, report = converted("A", A=state)
+    assert (steps["A"]["action"], steps["A"]["args"]) == (action, args)
+    assert report.complete, [note.line() for note in report.notes]
+    registry = default_registry()
+    assert action in registry
+    assert registry.validate_args(action, args) == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "cel"),
+    [
+        ("lambda:invoke", "$.Payload.total", "STEPS.A.output.payload.total"),
+        ("sqs:sendMessage", "$.MessageId", "STEPS.A.output.message_id"),
+        ("dynamodb:getItem", "$.Item.price.N", "STEPS.A.output.item.price.N"),
+        ("states:startExecution", "$.ExecutionArn", "STEPS.A.output.execution_arn"),
+    ],
+)
+def test_results_are_read_by_the_names_of_the_service(resource: str, path: str, cel: str) -> None:
+    for result_path, prefix in ((None, "$"), ("$.at", "$.at")):
+        first = {**service(resource), "End": False, "Next": "B"} | ({"ResultPath": result_path} if result_path else {})
+        steps, _, _ = converted("A", A=first, B=invoke(Parameters={"x.$": path.replace("$", prefix)}))
+        assert steps["B"]["args"]["payload"] == {"x": f"${{{{ {cel} }}}}"}
+
+
+def test_a_whole_result_has_the_names_of_the_service() -> None:
+    first = {**service("lambda:invoke", FunctionName="work"), "End": False, "Next": "B"}
+    steps, _, _ = converted("A", A=first, B=invoke())
+    whole = '{"Payload": STEPS.A.output.payload, "StatusCode": STEPS.A.output.status_code}'
+    assert steps["B"]["args"]["payload"] == f"${{{{ {whole} }}}}"
+
+
+@pytest.mark.parametrize(
+    ("state", "place"),
+    [
+        (service("sqs:sendMessage", QueueUrl="q", MessageSystemAttributes={}), "Parameters.MessageSystemAttributes"),
+        (
+            service("dynamodb:getItem", TableName="t", Key={}, ProjectionExpression="a"),
+            "Parameters.ProjectionExpression",
+        ),
+        (service("dynamodb:updateItem", TableName="t", ReturnValues="ALL_OLD"), "Parameters.ReturnValues"),
+        (service("dynamodb:deleteItem", TableName="t", Key={}), "Resource"),
+        (service("events:putEvents", **{"Entries.$": "$.entries"}), "Parameters.Entries"),
+        (service("states:startExecution.sync", StateMachineArn="m"), "Resource"),
+        (
+            service("sns:publish", MessageAttributes={"b": {"DataType": "Binary", "BinaryValue": "x"}}),
+            "Parameters.MessageAttributes.b",
+        ),
+    ],
+)
+def test_what_an_action_does_not_take_is_named(state: Document, place: str) -> None:
+    document, report = convert({"StartAt": "A", "States": {"A": state}}, "imported")
+    assert place in [note.field for note in report.notes if note.weight == "manual"]
+    assert document["steps"]
 
 
 def test_branches_meet_in_a_step_that_waits_for_all() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
 from ductor.cli.asl import jsonata, payloads, rules, tasks
 from ductor.cli.asl.flow import Document, Flow, Piece, Way, listed, target_of
 from ductor.cli.asl.values import Data, NotCarriedError, json_path, parse_path, step_output, template
+
+_NO_PARTS: Final[Mapping[str, str]] = {}
 
 
 class States:
@@ -47,20 +49,26 @@ class States:
             return Data("{}", {}, data.variables)
         return Data(self.carried(name, "InputPath", lambda: json_path(path, data), data.base), {}, data.variables)
 
-    def output_of(self, name: str, state: Document, data: Data, seen: Data, result: str) -> Data:
-        """The data after the state: `ResultPath`, `OutputPath`, or `Output` and `Assign`, around its result."""
+    def output_of(
+        self, name: str, state: Document, data: Data, seen: Data, result: str, parts: Mapping[str, str] = _NO_PARTS
+    ) -> Data:
+        """The data after the state: `ResultPath`, `OutputPath`, or `Output` and `Assign`, around its result.
+
+        `parts` says shorter what fields of the result are.
+        """
         if not self.by_path(state):
             return self._jsonata_output(name, state, data, seen, result)
         if state.get("ResultSelector") is not None:
             selector = state["ResultSelector"]
-            inner = Data(result, {}, data.variables)
+            inner = Data(result, {(part,): cel for part, cel in parts.items()}, data.variables, whole=True)
+            parts = _NO_PARTS
             result = self.carried(
                 name, "ResultSelector", lambda: payloads.as_cel(selector, inner, by_path=True), result
             )
         path = state.get("ResultPath", "$")
         after = data
         if path is not None:
-            after = self.carried(name, "ResultPath", lambda: data.laid(parse_path(path[1:]), result), data)
+            after = self.carried(name, "ResultPath", lambda: data.laid(parse_path(path[1:]), result, parts), data)
         chosen = state.get("OutputPath", "$")
         if chosen is None:
             return Data("{}", {}, data.variables)
@@ -101,21 +109,21 @@ class States:
             rendered = self.carried(
                 name, "Parameters", lambda: payloads.as_template(given, seen, by_path=by_path), given
             )
-        action, args, where = tasks.action_of(name, str(state.get("Resource", "")), rendered, report)
+        call = tasks.action_of(name, str(state.get("Resource", "")), rendered, report)
         self.flow.add(
             ref,
             "action",
-            args,
+            call.args,
             title=_title(name, ref),
             description=state.get("Comment"),
-            action=action,
+            action=call.action,
             timeout_ms=tasks.milliseconds(state, "TimeoutSeconds", report, name),
             heartbeat_timeout_ms=tasks.milliseconds(state, "HeartbeatSeconds", report, name),
             **tasks.retry_fields(name, listed(state, "Retry"), report),
         )
         if "Credentials" in state:
             report.manual(name, "Credentials", "name a connection in connection_ref; secrets stay in connections")
-        after = self.output_of(name, state, data, seen, step_output(ref, *where))
+        after = self.output_of(name, state, data, seen, call.result(ref), call.parts(ref))
         return Piece((ref,), (self.next_way(ref, state, after), *self.caught(ref, name, state, data)))
 
     def _choice(self, name: str, state: Document, data: Data) -> Piece:

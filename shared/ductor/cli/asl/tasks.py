@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ductor.cli.asl.flow import Document, Way
 from ductor.cli.asl.report import Report
+from ductor.cli.asl.services import Called, called
 from ductor.cli.asl.values import Data
 
 _FUNCTION: Final = re.compile(r"arn:[\w-]+:lambda:[^:]*:[^:]*:function:(?P<name>[\w-]+)(?::(?P<alias>[\w$-]+))?")
@@ -20,11 +21,13 @@ _DEFAULT_ATTEMPTS: Final = 3
 _MAX_ATTEMPTS: Final = 100
 
 
-def action_of(state: str, resource: str, given: Any, report: Report) -> tuple[str, Document, tuple[str, ...]]:
-    """(action, its args, where in its output the result is) for a resource and the rendered payload."""
+def action_of(state: str, resource: str, given: Any, report: Report) -> Called:
+    """The action for a resource and the rendered payload, and where in its output the result is."""
     function = _FUNCTION.fullmatch(resource)
     if function is not None:
-        return "lambda.invoke", {"function": function["name"], "payload": given}, ("payload",)
+        args = {"function": function["name"], "payload": given}
+        alias = {"qualifier": function["alias"]} if function["alias"] else {}
+        return Called("lambda.invoke", {**args, **alias}, path=("payload",))
     service = _SERVICE.fullmatch(resource)
     name = service["service"] if service else ""
     if service is not None and service["pattern"]:
@@ -32,15 +35,15 @@ def action_of(state: str, resource: str, given: Any, report: Report) -> tuple[st
             f"'.{service['pattern']}' waits for the other side; use a wait_event, bridge or approval step after it"
         )
         report.manual(state, "Resource", message)
+    known = called(name, state, given, report)
+    if known is not None:
+        return known
     body = given if isinstance(given, dict) else {}
-    if name == "lambda:invoke":
-        args = {"function": body.get("FunctionName", ""), "payload": body.get("Payload", {})}
-        return "lambda.invoke", args, ()
     if name == "http:invoke":
-        return "http.request", _http(state, body, report), ()
+        return Called("http.request", _http(state, body, report))
     action = name.replace("aws-sdk:", "").replace(":", ".") or re.sub(r"\W+", ".", resource).strip(".")[-60:]
     report.manual(state, "Resource", f"register an action '{action}' that does what {resource} did")
-    return action, body or {"input": given}, ()
+    return Called(action, body or {"input": given})
 
 
 def retry_fields(state: str, retriers: list[Document], report: Report) -> Document:

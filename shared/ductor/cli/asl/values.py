@@ -54,12 +54,16 @@ class Data:
             raise NotCarriedError("the whole of data into which ResultPath put results; name the parts that are needed")
         return select(self.base, path)
 
-    def laid(self, path: Path, value: str) -> Data:
-        """The data after a result was put at `path`; the empty path replaces everything."""
+    def laid(self, path: Path, value: str, parts: Mapping[str, str] | None = None) -> Data:
+        """The data after a result was put at `path`; the empty path replaces everything.
+
+        `parts` are fields of the result, said shorter.
+        """
+        inner = {(*path, part): cel for part, cel in (parts or {}).items()}
         if not path:
-            return replace(self, base=value, over={}, whole=False)
+            return replace(self, base=value, over=inner, whole=bool(inner))
         kept = {laid: cel for laid, cel in self.over.items() if laid[: len(path)] != path}
-        return replace(self, over={**kept, path: value}, whole=False)
+        return replace(self, over={**kept, path: value, **inner}, whole=False)
 
     def assigned(self, values: Mapping[str, str]) -> Data:
         return replace(self, variables={**self.variables, **values})

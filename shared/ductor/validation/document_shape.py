@@ -133,8 +133,8 @@ STEP: Final = Record(
 
 EDGE: Final = Record(
     {
-        "source_ref": Text(),
-        "target_ref": Text(),
+        "source_ref": Text(at_least=1),
+        "target_ref": Text(at_least=1),
         "type": Choice(EdgeType, "EDGE_TYPE", "EDGE_TYPE_INVALID", also=(True, False)),
         "condition": _CEL,
     },

@@ -69,7 +69,8 @@ class Text:
         elif self.at_most and len(value) > self.at_most:
             found.fault(path, self.code, f"must be at most {self.at_most} characters, not {len(value)}")
         elif len(value) < self.at_least:
-            found.fault(path, self.code, f"must be at least {self.at_least} characters")
+            short = "must not be empty" if self.at_least == 1 else f"must be at least {self.at_least} characters"
+            found.fault(path, self.code, short)
         return value
 
     def schema(self) -> dict[str, JSON]:

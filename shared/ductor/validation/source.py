@@ -66,7 +66,7 @@ def read_source(text: str, *, as_json: bool = False) -> tuple[JSON, list[Violati
     except RecursionError:
         return None, [Violation("", "FIELD_INVALID", "nests too deeply; flatten it")]
     except (yaml.YAMLError, ValueError) as error:
-        return None, [Violation("", "FIELD_INVALID", f"cannot be read: {_first_lines(error)}")]
+        return None, [Violation("", "FIELD_INVALID", f"cannot be read: {_told(error)}")]
     return unwrap(raw)
 
 
@@ -114,5 +114,12 @@ def _no_constant(name: str) -> JSON:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _first_lines(error: Exception) -> str:
+def _told(error: Exception) -> str:
+    """The parser's sentence with its place in the file: its own text names a buffer that nobody knows."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        sentence = ", ".join(part for part in (error.context, error.problem) if part)
+        return f"line {mark.line + 1}, column {mark.column + 1}: {sentence}"[:300]
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"a character that YAML does not allow, at position {error.position}"
     return " ".join(str(error).split())[:300]

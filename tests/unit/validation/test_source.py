@@ -95,3 +95,18 @@ def test_an_envelope_without_a_definition_is_named() -> None:
 def test_a_file_beyond_the_limit_is_not_read() -> None:
     _, violations = read_source("x" * 7_000_000)
     assert [item.code for item in violations] == ["DEFINITION_TOO_LARGE"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: 2\na: 3", "cannot be read: line 3, column 1: 'a' stands twice"),
+        ("a:\n\t- b", "cannot be read: line 2, column 1: while scanning for the next token, found character '\\t'"),
+        ("a: 1\n---\nb: 2", "cannot be read: line 2, column 1: expected a single document in the stream, but found"),
+        ("a: \0", "cannot be read: a character that YAML does not allow, at position 3"),
+    ],
+)
+def test_what_cannot_be_read_has_its_place_in_the_file(text: str, said: str) -> None:
+    (violation,) = read_source(text)[1]
+
+    assert violation.message.startswith(said)

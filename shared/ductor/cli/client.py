@@ -98,6 +98,10 @@ class Client:
             if not cursor:
                 return found
 
+    def family(self, slug: str, status: str = "") -> list[Document]:
+        """The draft and versions of one family. An empty name has none: to the server it would mean all families."""
+        return self.definitions(family_slug=slug, **({"status": status} if status else {})) if slug else []
+
     def publish(self, definition_id: str, expected_draft_revision: int) -> Document:
         """`{published, draft, warnings}`: exactly the revision that was reviewed, or Refused."""
         body = {"expected_draft_revision": expected_draft_revision}

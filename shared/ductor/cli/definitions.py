@@ -110,7 +110,7 @@ def resolved(client: Client, which: str, *, drafts_first: bool = False) -> str:
     """The id behind an id or a family slug: its newest published version, or its draft; the other one failing that."""
     if _ID.fullmatch(which):
         return which
-    rows = client.definitions(family_slug=which) if which else []
+    rows = client.family(which)
     drafts = [row for row in rows if row.get("status") == "DEFINITION_STATUS_DRAFT"]
     versions = [row for row in rows if row.get("status") == "DEFINITION_STATUS_PUBLISHED"]
     newest = sorted(versions, key=lambda row: int(row["version"]))[-1:]

@@ -75,7 +75,7 @@ def _published(client: Client, console: Console) -> Document:
 
 
 def _earlier(client: Client, console: Console) -> Document:
-    rows = client.definitions(family_slug=FAMILY)
+    rows = client.family(FAMILY)
     versions = [row for row in rows if "PUBLISHED" in str(row.get("status")).upper()]
     if versions:
         newest = max(versions, key=lambda row: int(row.get("version") or 0))

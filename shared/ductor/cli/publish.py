@@ -67,7 +67,7 @@ def replaced(client: Client, document: Document, revision: int | None = None) ->
         except Refused as refused:
             if "DRAFT_EXISTS" not in refused.codes:
                 raise
-    drafts = client.definitions(family_slug=str(document.get("family_slug")), status="draft")
+    drafts = client.family(str(document.get("family_slug") or ""), "draft")
     if not drafts:
         raise Failure("the family has no draft", hint="make one with `ductor workflow create`")
     draft = drafts[0]

@@ -43,7 +43,8 @@ def collect(names: Sequence[str], *, cases: bool = False) -> list[Source]:
 
 def _matches(name: str, *, cases: bool) -> Iterator[str]:
     path = Path(name)
-    if name == STDIN or path.is_file():
+    # Whatever can be read: a shell gives `<(command)` as a pipe.
+    if name == STDIN or (path.exists() and not path.is_dir()):
         yield name
         return
     if path.is_dir():
@@ -52,8 +53,11 @@ def _matches(name: str, *, cases: bool) -> Iterator[str]:
         found = sorted(str(match) for match in _expanded(path) if match.is_file())
     found = [match for match in found if match.endswith(CASE_SUFFIXES) is cases]
     if not found:
-        hint = f"in folders and patterns, names of tests end in {CASE_SUFFIXES[0]}" if cases else ""
-        raise Failure(f"no such {'test' if cases else 'definition'} file: {name}", code=Exit.USAGE, hint=hint)
+        kind, endings = ("test", CASE_SUFFIXES) if cases else ("definition", FOLDER_SUFFIXES)
+        missing = f"{name} holds no {kind} file" if path.is_dir() else f"no such {kind} file: {name}"
+        raise Failure(
+            missing, code=Exit.USAGE, hint=f"in folders and patterns, their names end in {' or '.join(names)}"
+        )
     yield from found
 
 

@@ -58,10 +58,10 @@ def definition_id(client: Client, name: str) -> str:
     try:
         return str(uuid.UUID(name))
     except ValueError:
-        versions = client.definitions(family_slug=name, status="published")
+        versions = client.family(name, "published")
     if not versions:
         raise Failure(
-            f"no published definition of the family {name}",
+            f"no published definition of the family '{name}'",
             code=Exit.REFUSED,
             hint="create and publish it first; a draft cannot run",
         )

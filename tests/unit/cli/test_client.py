@@ -127,5 +127,14 @@ def test_an_id_needs_no_look_up() -> None:
 def test_family_without_a_version_says_so() -> None:
     server = Server({"GET /api/workflow-definitions": [(200, {"data": []})]})
 
-    with pytest.raises(Failure, match="no published definition of the family orders"):
+    with pytest.raises(Failure, match="no published definition of the family 'orders'"):
         definition_id(server.client(), "orders")
+
+
+def test_an_empty_name_is_no_family_and_never_all_of_them() -> None:
+    server = Server({"GET /api/workflow-definitions": [(200, {"data": [{"id": "v1", "version": 1}]})]})
+
+    with pytest.raises(Failure, match="no published definition of the family ''"):
+        definition_id(server.client(), "")
+
+    assert server.requests == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,22 @@ def test_names_are_files_patterns_and_folders_each_once(tmp_path: Path) -> None:
     found = collect([str(tmp_path / "b.yml"), str(tmp_path / "*.yaml"), str(tmp_path), str(tmp_path / "c.json")])
 
     assert [Path(source.name).name for source in found] == ["b.yml", "a.yaml", "c.json"]
+
+
+def test_a_pipe_is_read_like_a_file() -> None:
+    read, write = os.pipe()
+    os.write(write, VALID.encode())
+    os.close(write)
+
+    (source,) = collect([f"/dev/fd/{read}"])
+
+    os.close(read)
+    assert source.data == VALID.encode()
+
+
+def test_a_folder_without_definitions_is_told_from_one_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="holds no definition file"):
+        collect([str(tmp_path)])
 
 
 def test_name_that_matches_nothing_is_a_usage_error(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def ductor(server: Server, *args: str, stdin: str = "") -> subprocess.CompletedP
     return run(server, sys.executable, "-c", "from ductor.cli.main import app; app()", *args, stdin=stdin)
 
 
-@pytest.mark.parametrize("script", ["hello_world.sh", "lead_router.sh"])
+@pytest.mark.parametrize("script", ["hello_world.sh", "lead_router.sh", "operate_runs.sh"])
 def test_the_commands_of_a_guide_work_as_printed(server: Server, script: str) -> None:
     done = run(server, "bash", str(ACCEPTANCE / script))
     assert done.returncode == 0, done.stdout + done.stderr

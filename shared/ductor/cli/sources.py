@@ -56,7 +56,7 @@ def _matches(name: str, *, cases: bool) -> Iterator[str]:
         kind, endings = ("test", CASE_SUFFIXES) if cases else ("definition", FOLDER_SUFFIXES)
         missing = f"{name} holds no {kind} file" if path.is_dir() else f"no such {kind} file: {name}"
         raise Failure(
-            missing, code=Exit.USAGE, hint=f"in folders and patterns, their names end in {' or '.join(names)}"
+            missing, code=Exit.USAGE, hint=f"in folders and patterns, their names end in {' or '.join(endings)}"
         )
     yield from found
 

@@ -84,9 +84,9 @@ class Call:
     def body(self, model: type[Model]) -> Model:
         """The body as `model`, or a refusal that lists all of its faults."""
         try:
-            return model.model_validate(self.document())
+            return model.model_validate(document := self.document())
         except ValidationError as error:
-            raise body_violations(error, model) from None
+            raise body_violations(error, model, document) from None
 
     def query(self, *names: str) -> Query:
         """The query string, which may only hold these names (a trailing `.` allows any name that starts so)."""

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from ductor.api.models.common import ErrorAnswer, ErrorItem, Metadata
 from ductor.model.errors import ErrorCode, RefusedError, Violation, clip, refuse
+from ductor.model.json import JSON
 
 STATUS: Final[dict[ErrorCode, int]] = {
     ErrorCode.INVALID_ARGUMENT: 400,
@@ -32,6 +33,19 @@ _HEADERS: Final[dict[int, dict[str, str]]] = {
     503: {"Retry-After": "1"},
 }
 _MAX_ITEMS: Final = 500
+
+_WORDS: Final = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+}
+"""What a value must be, by pydantic's type of fault."""
 
 
 class HttpRefusedError(Exception):
@@ -78,9 +92,13 @@ def unavailable() -> RefusedError:
     return refuse(ErrorCode.UNAVAILABLE, "UNAVAILABLE", message)
 
 
-def body_violations(error: ValidationError, model: type[BaseModel]) -> RefusedError:
-    """All faults of a request body at once, in our codes."""
-    found = tuple(_violation(detail, model) for detail in error.errors(include_url=False)[:_MAX_ITEMS])
+def body_violations(error: ValidationError, model: type[BaseModel], document: JSON) -> RefusedError:
+    """All faults of a request body at once, in our codes and words; one item for each field and code."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for detail in error.errors(include_url=False)[:_MAX_ITEMS]:
+        one = _violation(detail, model, document)
+        said.setdefault((one.field, one.code), []).append(one.message)
+    found = tuple(Violation(field, code, ", or ".join(messages)) for (field, code), messages in said.items())
     return RefusedError(ErrorCode.INVALID_ARGUMENT, "the request is not valid", found)
 
 
@@ -100,13 +118,34 @@ def headers_for(status: int) -> dict[str, str]:
     return dict(_HEADERS.get(status, {}))
 
 
-def _violation(detail: ErrorDetails, model: type[BaseModel]) -> Violation:
-    field = _path(detail["loc"])
+def _violation(detail: ErrorDetails, model: type[BaseModel], document: JSON) -> Violation:
     if detail["type"] == "missing":
-        return Violation(field, "FIELD_REQUIRED", "this field is required")
+        return Violation(_path(detail["loc"]), "FIELD_REQUIRED", "this field is required")
     if detail["type"] == "extra_forbidden":
-        return Violation(field, "FIELD_UNKNOWN", _unknown(detail, model))
-    return Violation(field, "FIELD_INVALID", detail["msg"])
+        return Violation(_path(detail["loc"]), "FIELD_UNKNOWN", _unknown(detail, model))
+    return Violation(_path(_standing(detail["loc"], document)), "FIELD_INVALID", _said(detail))
+
+
+def _standing(loc: tuple[int | str, ...], document: JSON) -> tuple[int | str, ...]:
+    """The part of a place that the document has; behind it pydantic names the members of a union."""
+    value = document
+    for depth, part in enumerate(loc):
+        inside = part in value if isinstance(value, dict) else isinstance(value, list) and isinstance(part, int)
+        if not inside:
+            return loc[:depth]
+        value = value[part]
+    return loc
+
+
+def _said(detail: ErrorDetails) -> str:
+    """What is wrong, without names of our classes."""
+    kind = detail["type"]
+    if kind in _WORDS:
+        return f"must be {_WORDS[kind]}"
+    if kind.startswith(("datetime_", "timezone_")):
+        return "must be an instant with an offset, like 2030-01-31T09:00:00Z"
+    text = detail["msg"].removeprefix("Value error, ")
+    return text.replace("Input should be", "must be", 1).replace("String should have", "must have", 1)
 
 
 def _unknown(detail: ErrorDetails, model: type[BaseModel]) -> str:

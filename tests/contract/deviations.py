@@ -1,4 +1,4 @@
-"""Where moto, or SQS itself, does not do what a suite of this folder expects. Each has a name and its reason.
+"""Where moto, MiniStack, or SQS itself, does not do what a suite of this folder expects; each named, with its reason.
 
 The tests run all the same and must fail: one that passes is a deviation that has gone, and has to be removed here.
 """
@@ -12,13 +12,16 @@ FIVE_MINUTES = 300_000
 
 
 class Deviation(Enum):
-    """What differs. The names of the first group are moto's faults; the others are true of SQS as well."""
+    """What differs. The first groups are faults of moto and of MiniStack; the last is true of SQS as well."""
 
     MOTO_FORGETS_IDS = "moto compares ids with messages that are still in the queue, SQS with those of five minutes"
     MOTO_MIXES_GROUPS = "moto ignores DeduplicationScope=messageGroup"
     MOTO_KEEPS_RECEIPTS = "moto accepts the receipt of an earlier delivery; SQS FIFO refuses it as expired"
     MOTO_FREES_GROUPS = "moto delivers a group's oldest message while a younger one is in flight; SQS blocks the group"
     MOTO_HAS_NO_METRICS = "moto publishes no CloudWatch metrics of queues, which the age of a message is read from"
+
+    MINISTACK_FORGETS_RECEIPTS = "MiniStack answers the receipt of an earlier delivery like one that it never gave out"
+    MINISTACK_HAS_NO_METRICS = "MiniStack publishes no CloudWatch metrics of queues"
 
     SQS_GIVES_TEN = "SQS gives at most ten messages of a group at once"
     SQS_PROMISES_NO_TURNS = "SQS does not say which group comes next, and moto always begins with the oldest message"
@@ -36,8 +39,20 @@ OF_MOTO = {
 }
 
 
+OF_MINISTACK = {
+    "test_messages_of_a_group_come_in_the_order_sent": Deviation.SQS_GIVES_TEN,
+    "test_a_busy_group_lets_the_others_have_their_turn": Deviation.SQS_PROMISES_NO_TURNS,
+    "test_an_expired_receipt_acknowledges_nothing": Deviation.MINISTACK_FORGETS_RECEIPTS,
+    "test_a_receipt_of_an_acknowledged_message_fits_no_later_one": Deviation.MINISTACK_FORGETS_RECEIPTS,
+    "test_an_old_receipt_does_nothing_to_a_new_delivery": Deviation.MINISTACK_FORGETS_RECEIPTS,
+    "test_the_oldest_age_is_that_of_the_oldest_message_not_acknowledged": Deviation.MINISTACK_HAS_NO_METRICS,
+}
+
+
 def deviation(implementation: str, test: str, params: dict[str, Any]) -> Deviation | None:
     """Why that test cannot hold for that implementation, None when it must."""
+    if implementation == "ministack":
+        return OF_MINISTACK.get(test)
     if implementation != "moto":
         return None
     if test == "test_the_window_is_exact_wherever_it_starts":

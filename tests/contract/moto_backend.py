@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from unittest import mock
 
 import moto
@@ -101,10 +101,19 @@ class Emulator:
         return str(self.clients("sqs").create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
 
+class TimersEnd(Protocol):
+    """What `ReadableTimers` reads: the timers, their queue, and what belongs to them."""
+
+    timers: AwsTimers
+    timers_url: str
+    clients: Clients
+    clock: VirtualClock
+
+
 class ReadableTimers:
     """`AwsTimers` and what the timer function does with the queue: early messages wait, repeated ones count once."""
 
-    def __init__(self, emulator: Emulator) -> None:
+    def __init__(self, emulator: TimersEnd) -> None:
         self._emulator = emulator
         self._queue = SqsQueue(emulator.timers_url, emulator.timers_url, emulator.clients, emulator.clock)
         self._held: dict[tuple[str, int], list[str]] = {}

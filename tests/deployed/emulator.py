@@ -30,6 +30,7 @@ class MiniStack:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.log = folder / "ministack.log"
+        self.clock_file = folder / "clock"
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -47,8 +48,11 @@ class MiniStack:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }
 
-    def start(self) -> None:
-        """Start, and wait until it answers. Its functions inherit its environment, so it gets as good as none."""
+    def start(self, *, clock: bool = False) -> None:
+        """Start, and wait until it answers. Its functions inherit its environment, so it gets as good as none.
+
+        With `clock` its queues live at the time (epoch ms) that `clock_file` says.
+        """
         python = TOOLS / "emulator" / "bin" / "python"
         assert python.exists(), f"{python} is missing: make tools"
         for name in ("tmp", "state", "s3"):
@@ -68,6 +72,8 @@ class MiniStack:
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": REGION,
         }
+        if clock:
+            environment["CLOCK_FILE"] = str(self.clock_file)
         main = Path(__file__).with_name("emulator_main.py")
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -102,8 +108,8 @@ class MiniStack:
             self._process.wait()
 
     def client(self, service: str) -> Any:
-        """A client of the root user."""
-        return boto3.client(
+        """A client of the root user. Each has a session of its own: making clients of one is not thread-safe."""
+        return boto3.session.Session().client(
             service,
             endpoint_url=self.url,
             region_name=REGION,

@@ -21,6 +21,7 @@ MODEL = "amazon.nova-lite-v1:0"
 STEP_TIMEOUT = 10
 STEP_VISIBILITY = 12
 PATIENCE_S = 90.0
+ENDED = {"completed", "failed", "cancelled", "terminated", "timed_out"}
 
 
 class Stack:
@@ -129,8 +130,14 @@ class Stack:
         return str(self.summary(run_id)["status"])
 
     def until(self, run_id: str, status: str, seconds: float = PATIENCE_S) -> None:
-        """Wait for a status; fails with what the run says when it does not come."""
-        wait_until(lambda: self.status(run_id) == status, seconds, lambda: json.dumps(self.summary(run_id)))
+        """Wait for a status; fails with what the run says when it does not come, or cannot come any more."""
+
+        def reached() -> bool:
+            now = self.status(run_id)
+            assert now == status or now not in ENDED, json.dumps(self.summary(run_id))
+            return now == status
+
+        wait_until(reached, seconds, lambda: json.dumps(self.summary(run_id)))
 
 
 def wait_until(holds: Callable[[], bool], seconds: float, told: Callable[[], str] = str) -> None:

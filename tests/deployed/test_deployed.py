@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 from tests.deployed.emulator import ROOT
+from tests.deployed.scenarios import waiting
 from tests.deployed.stack import PATIENCE_S, Stack, wait_until
 from tests.functions.definitions import chain
 
 from ductor.model.intent import Intent, IntentKind
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
-
-MINUTE_MS = 60_000
-
-
-def waiting(duration: str, slug: str) -> dict[str, Any]:
-    step = {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": duration}}
-    return {"environment": "default", "family_slug": slug, "title": "Wait", "steps": [step], "edges": []}
 
 
 def test_the_published_walkthrough_with_its_wait_of_two_seconds(stack: Stack) -> None:
@@ -50,39 +43,6 @@ def test_a_payload_too_large_for_a_message_goes_through_the_bucket(stack: Stack)
     stack.until(run_id, "completed")
 
 
-def test_a_wait_of_sixteen_minutes_becomes_a_schedule_on_the_minute_before_its_end(stack: Stack) -> None:
-    run_id = stack.trigger(stack.publish(waiting("16m", "sixteen_minutes")))
-    stack.until(run_id, "waiting")
-    scheduler = stack.aws.client("scheduler")
-    group = stack.outputs["ScheduleGroup"]
-
-    def mine() -> list[dict[str, Any]]:
-        names = [one["Name"] for one in scheduler.list_schedules(GroupName=group)["Schedules"]]
-        found = [scheduler.get_schedule(GroupName=group, Name=name) for name in names]
-        return [one for one in found if run_id in one["Target"]["Input"]]
-
-    wait_until(lambda: bool(mine()), 30)
-    (schedule,) = mine()
-    deadline = msgspec.json.decode(schedule["Target"]["Input"])["at"]
-    when = datetime.strptime(schedule["ScheduleExpression"], "at(%Y-%m-%dT%H:%M:%S)").replace(tzinfo=UTC)
-    assert when.second == 0
-    assert MINUTE_MS <= deadline - when.timestamp() * 1000 < 2 * MINUTE_MS
-    shown = stack.summary(run_id)["waiting_on"]["deadline_at"]
-    assert abs(datetime.fromisoformat(shown).timestamp() * 1000 - deadline) < 1_000
-    assert schedule["ActionAfterCompletion"] == "DELETE"
-    stack.control(run_id, "cancel", "enough")
-    stack.until(run_id, "cancelled")
-
-
-def test_a_step_function_that_dies_amid_an_attempt_is_replaced(stack: Stack) -> None:
-    document = chain(1, "deadly")
-    mark = stack.aws.folder / "tmp" / "died"
-    document["steps"][0] |= {"action": "test.die_once", "args": {"mark": str(mark)}}
-    run_id = stack.trigger(stack.publish(document))
-    stack.until(run_id, "completed", 180)
-    assert mark.exists()
-
-
 def test_intents_delivered_again_change_nothing(stack: Stack) -> None:
     run_id = stack.trigger(stack.publish(chain(2, "again")))
     stack.until(run_id, "completed")
@@ -105,14 +65,15 @@ def test_a_run_whose_state_is_unreadable_stalls_alone_and_goes_on_after_a_redriv
     poisoned, healthy = stack.trigger(definition_id), stack.trigger(definition_id)
     for run_id in (poisoned, healthy):
         stack.until(run_id, "waiting")
-    good = _header_body(stack, poisoned)
-    _write_header_body(stack, poisoned, b"{]")
+    good = _row(stack, poisoned, "HEAD")
+    assert good is not None
+    _write_body(stack, poisoned, {**good, "body": {"B": b"{]"}})
     stack.until(healthy, "completed")
     wait_until(lambda: _row(stack, poisoned, "STALL") is not None, 60)
     with stack.client() as client:
         answer = client.get(f"/api/workflows/runs/{poisoned}")
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (409, "STATE_UNREADABLE")
-    _write_header_body(stack, poisoned, good)
+    _write_body(stack, poisoned, good)
     assert "cannot be read" in stack.summary(poisoned)["stalled"]["reason"]
     stack.control(poisoned, "redrive", "repaired")
     stack.until(poisoned, "completed")
@@ -164,18 +125,13 @@ def _row(stack: Stack, run_id: str, sk: str) -> dict[str, Any] | None:
     return row
 
 
-def _header_body(stack: Stack, run_id: str) -> bytes:
-    row = _row(stack, run_id, "HEAD")
-    assert row is not None
-    return bytes(row["body"]["B"])
-
-
-def _write_header_body(stack: Stack, run_id: str, body: bytes) -> None:
+def _write_body(stack: Stack, run_id: str, good: dict[str, Any]) -> None:
+    """Give the header the body of that row, and say that it is packed as there."""
     stack.aws.client("dynamodb").update_item(
         TableName=stack.outputs["TableName"],
         Key={"pk": {"S": f"R#{run_id}"}, "sk": {"S": "HEAD"}},
-        UpdateExpression="SET body = :body",
-        ExpressionAttributeValues={":body": {"B": body}},
+        UpdateExpression="SET body = :body, packed = :packed",
+        ExpressionAttributeValues={":body": good["body"], ":packed": good["packed"]},
     )
 
 

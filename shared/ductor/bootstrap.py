@@ -215,9 +215,6 @@ class LocalApp:
             faults=faults,
             starts=EventTriggers(table=table, library=library, triggers=self.triggers, gate=Gate(table)),
         )
-        registry.provide(
-            OwnActions(table=table, library=library, triggers=self.triggers, events=self.events).actions()
-        )
         lines = lineage(
             table=table,
             payloads=payloads,
@@ -265,7 +262,9 @@ class LocalApp:
         )
         ai = AiSteps(
             providers=installed_models(self._settings.environment, registry.connectors),
-            registry=registry,
+            registry=registry.provide(
+                OwnActions(table=table, library=library, triggers=self.triggers, events=self.events).actions()
+            ),
             connections=self.admin.connecting,
             journal=Journal(table, payloads),
             clock=clock,

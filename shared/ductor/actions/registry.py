@@ -50,12 +50,13 @@ class ActionRegistry:
             )
         self._actions[action.name] = action
 
-    def provide(self, actions: Iterable[Action]) -> None:
-        """Put what does the work in the place of known actions. Raises ActionLoadError for a name that is not known."""
+    def provide(self, actions: Iterable[Action]) -> ActionRegistry:
+        """Itself, with what does the work in the place of known actions. Raises ActionLoadError for an unknown name."""
         for one in actions:
             if one.name not in self._actions:
                 raise ActionLoadError(f"no action {one.name!r} is there to be provided")
             self._actions[one.name] = one
+        return self
 
     def get(self, name: str) -> Action | None:
         return self._actions.get(name)

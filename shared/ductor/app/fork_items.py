@@ -58,10 +58,14 @@ def take_items(
 ) -> dict[str, KeptItems]:
     """Store what the fork keeps of items, a page of them in one value, so that a fork costs by page and not by step."""
 
+    results = [one for scatter in plan.scatters.values() for one in (*scatter.kept.values(), *scatter.adopted.values())]
+    rows = {one.output: None for one in results if isinstance(one.output, RowRef)}
+    values = payloads.load_rows(source_id, list(rows))
+
     def own(kept: Kept) -> JSON:
         # A row of the source becomes part of the page; a value that is larger than a row is copied by itself.
         output = kept.output
-        one = Inline(payloads.load(source_id, output)) if isinstance(output, RowRef) else copy(output)
+        one = Inline(values[output]) if isinstance(output, RowRef) else copy(output)
         return msgspec.to_builtins(Kept(one, kept.edges))
 
     taken: dict[str, KeptItems] = {}

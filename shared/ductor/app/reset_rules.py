@@ -14,10 +14,14 @@ from ductor.engine.forking import ForkPlan, Source
 from ductor.engine.graph import Graph, GraphNode
 from ductor.engine.regions import ROOT
 from ductor.model.json import JSON
+from ductor.model.payload import BlobRef
 from ductor.model.run import RunState
 
 MAX_RESULTS: Final = 20_000
 """Results of steps in items that one fork takes over; each is read and stored once more by the request."""
+
+MAX_LARGE: Final = 500
+"""Of these, those that are larger than a row: they are copied one by one, within the time that a request has."""
 
 _PATH: Final = re.compile(r"\d{1,6}(\.\d{1,6}){0,9}", re.ASCII)
 
@@ -62,9 +66,13 @@ def check_items(graph: Graph, source: Source, plan: ForkPlan, preserve: Sequence
         if top not in plan.nodes and around not in plan.scatters:
             message = f"{around} had not begun by then, or begins anew: its items may be others"
             raise precondition("SCATTER_NOT_KEPT", message, "preserve_outputs")
-    count = sum(len(one.kept) + len(one.adopted) for one in plan.scatters.values())
-    if count > MAX_RESULTS:
-        message = f"{count} results in items would be kept; at most {MAX_RESULTS} are: choose an earlier point"
+    kept = [one for scatter in plan.scatters.values() for one in (*scatter.kept.values(), *scatter.adopted.values())]
+    large = sum(isinstance(one.output, BlobRef) for one in kept)
+    if len(kept) > MAX_RESULTS or large > MAX_LARGE:
+        message = (
+            f"{len(kept)} results in items would be kept, {large} of them large; at most {MAX_RESULTS} are, "
+            f"and {MAX_LARGE} large ones: choose an earlier point"
+        )
         raise precondition("TOO_MUCH_TO_KEEP", message, "transition_seq")
 
 

@@ -255,3 +255,18 @@ def test_a_death_while_results_of_items_are_taken_over_loses_none(point: str) ->
         scene.settle()
     assert effects(scene, fork_id) == ["a@3", "after"]
     assert violations(scene.world, final=True) == []
+
+
+def test_more_large_results_than_a_request_can_copy_are_refused() -> None:
+    scene = ran(repeated(action("a", "big", bytes=20_000), max_concurrency=1))
+    with patch("ductor.app.reset_rules.MAX_LARGE", 1), refused(ErrorCode.FAILED_PRECONDITION, "TOO_MUCH_TO_KEEP"):
+        scene.world.reset(scene.run_id, ended(scene, "a@1"), "f")
+
+
+def test_results_in_rows_are_kept() -> None:
+    scene = ran(repeated(action("a", "big", bytes=2_000), max_concurrency=1))
+    before = scene.world.output(scene.run_id, "all")["results"]
+    with patch("ductor.app.payloads.READ_AT_ONCE", 1):
+        fork_id = forked(scene, ended(scene, "a@2"))
+    assert effects(scene, fork_id) == ["a@3", "after"]
+    assert scene.world.output(fork_id, "all")["results"][:3] == before[:3]

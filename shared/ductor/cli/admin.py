@@ -18,11 +18,16 @@ variables = typer.Typer(name="variables", help="Variables of environments.", no_
 for group in (tenants, keys, environments, connections, variables):
     admin.add_typer(group)
 
+LIMITS_HELP = (
+    "max_steps, max_environments, max_connections, max_api_keys, requests_per_second, burst or retention_days."
+)
+ROLES_HELP = "viewer, operator, author, worker, admin, queue:TASK_TYPE, or a name of yours."
+
 Data = Annotated[Path, typer.Option("--data", envvar="DUCTOR_DATA", help=DATA_HELP)]
 Shown = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
 Limits = Annotated[
     list[str] | None,
-    typer.Option("--limit", metavar="NAME=N", help="max_steps, max_environments, max_connections or max_api_keys."),
+    typer.Option("--limit", metavar="NAME=N", help=LIMITS_HELP),
 ]
 StepTypes = Annotated[
     list[str] | None, typer.Option("--step-type", help="An allowed step type; repeatable; none: all.")
@@ -83,18 +88,19 @@ def entitle_tenant(
     plan: Annotated[str, typer.Option(help="The plan's name, for people.")] = "",
     step_type: StepTypes = None,
     limit: Limits = None,
+    replace: Annotated[bool, typer.Option("--replace", help="What is not named here is not limited any more.")] = False,
     data: Data = Path("data"),
 ) -> None:
-    """Replace what a tenant's plan allows; without options: everything."""
+    """Change what a tenant's plan allows. What is not named stays; a limit of 0 is none."""
     from ductor.cli import admin_tenants as command
 
-    command.entitle(tenant, command.entitlements(plan, step_type, limit), data)
+    command.entitle(tenant, command.entitlements(plan, step_type, limit), data, replace=replace)
 
 
 @keys.command("issue")
 def issue_key(
     name: str,
-    role: Annotated[list[str] | None, typer.Option(help="viewer, operator, author, admin, or a name of yours.")] = None,
+    role: Annotated[list[str] | None, typer.Option(help=ROLES_HELP)] = None,
     scope: Annotated[list[str] | None, typer.Option(help="A single scope; repeatable.")] = None,
     write: Annotated[list[str] | None, typer.Option(help="An environment it can write; repeatable; none: all.")] = None,
     environment: Environment = "default",

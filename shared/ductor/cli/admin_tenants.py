@@ -40,8 +40,13 @@ def list_tenants(shown: Format, data: Path) -> None:
     show(send(data, "GET", "/api/admin/tenants"), ("id", "name", "created_at", "entitlements"), shown)
 
 
-def entitle(tenant: str, allowed: Document, data: Path) -> None:
-    send(data, "PATCH", f"/api/admin/tenants/{part(tenant)}", {"entitlements": allowed})
+def entitle(tenant: str, allowed: Document, data: Path, *, replace: bool) -> None:
+    """Change what is named, or `replace` the plan as a whole. Of two administrators at once the later one counts."""
+    path = f"/api/admin/tenants/{part(tenant)}"
+    if not replace:
+        named = {name: value for name, value in allowed.items() if value != ""}
+        allowed = send(data, "GET", path)["data"]["entitlements"] | named
+    send(data, "PATCH", path, {"entitlements": allowed})
     typer.echo(f"tenant {tenant}: changed what its plan allows")
 
 

@@ -173,6 +173,21 @@ def test_keys_and_tenants(server: LocalServer) -> None:
     good(server, "admin", "tenants", "entitle", tenant, "--step-type", "wait", "--step-type", "action")
 
 
+def test_a_plan_keeps_what_is_not_named_unless_it_is_replaced(server: LocalServer) -> None:
+    options = ("--plan", "small", "--limit", "max_steps=5", "--step-type", "wait")
+    tenant = good(server, "admin", "tenants", "create", "Keeper", *options).split()[1]
+
+    def plan() -> tuple[str, list[str] | None, int, int]:
+        (shown,) = [row["entitlements"] for row in rows(server, "admin", "tenants", "list") if row["id"] == tenant]
+        return shown["plan"], shown["step_types"], shown["max_steps"], shown["retention_days"]
+
+    good(server, "admin", "tenants", "entitle", tenant, "--limit", "retention_days=30")
+    assert plan() == ("small", ["STEP_TYPE_WAIT"], 5, 30)
+
+    good(server, "admin", "tenants", "entitle", tenant, "--limit", "retention_days=0", "--replace")
+    assert plan() == ("", None, 0, 0)
+
+
 def test_variables(server: LocalServer) -> None:
     good(server, "admin", "variables", "set", "limit", "12")
     good(server, "admin", "variables", "set", "region", "eu")

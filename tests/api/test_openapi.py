@@ -40,6 +40,18 @@ def test_every_example_of_a_body_fits_its_schema(document: Document) -> None:
     assert {name: found for name, found in bodies.items() if found} == {}
 
 
+def test_no_example_of_a_body_is_refused_as_an_invalid_request(world: ApiWorld, document: Document) -> None:
+    """Of things that are not there: what is left to refuse is that."""
+    refused = {}
+    for name, operation in operations(document):
+        if "requestBody" in operation:
+            method, path = name.split(" ")
+            example = operation["requestBody"]["content"]["application/json"]["example"]
+            answer = world.call(method, re.sub(r"\{\w+\}", "x1", path), example)
+            refused[name] = answer.text if answer.status == 400 else ""
+    assert {name: text for name, text in refused.items() if text} == {}
+
+
 def test_every_example_of_an_answer_fits_its_schema(document: Document) -> None:
     answers = {
         f"{name} {status}": faults(content, document)

@@ -29,6 +29,7 @@ _GREETING: Final = {
     ],
     "edges": [{"source_ref": "greet", "target_ref": "pause", "type": "EDGE_TYPE_SUCCESS"}],
 }
+_PLAN: Final = {"plan": "small", "step_types": ["action", "wait"], "max_steps": 20}
 _CONTROL: Final = {"request_id": "op-8f2a-1", "reason": "manual hold pending review"}
 
 BODIES: Final[dict[tuple[str, str], Document]] = {
@@ -85,13 +86,32 @@ BODIES: Final[dict[tuple[str, str], Document]] = {
     },
     **{
         ("POST", f"/api/v2/workflow-runs/<run_id>:{verb}"): _CONTROL
-        for verb in ("pause", "resume", "cancel", "redrive")
+        for verb in ("pause", "resume", "cancel", "terminate", "redrive")
+    },
+    ("POST", "/api/v2/workflow-runs:batch"): {
+        "request_id": "op-8f2a-3",
+        "reason": "bad input",
+        "operation": "cancel",
+        "filter": {"workflow_type": "hello_world", "active_only": True},
     },
     ("POST", "/api/v2/workflow-runs/<run_id>/steps/<node>:approve"): {
         "request_id": "sig-1",
         "comment": "cleared",
         "payload": {"tier": "gold"},
     },
+    ("POST", "/api/v2/workflow-runs/<run_id>/steps/<node>:resolve"): {
+        "request_id": "sig-2",
+        "outcome": "success",
+        "payload": {"paid": True},
+    },
+    ("POST", "/api/admin/api-keys"): {"name": "dashboard", "roles": ["viewer"]},
+    ("POST", "/api/connections"): {
+        "slug": "stripe_main",
+        "type": "stripe",
+        "secrets": {"api_key": "sk_test_1234567890"},
+    },
+    ("POST", "/api/admin/tenants"): {"name": "Acme", "entitlements": _PLAN},
+    ("PATCH", "/api/admin/tenants/<tenant>"): {"entitlements": _PLAN},
 }
 """Request bodies by method and path (with `<name>` parameters)."""
 

@@ -158,3 +158,32 @@ def test_controls_of_twenty_callers_on_one_run_give_one_history_that_folds_to_it
         assert answered == {**{f"{caller}-{n}": 1 for caller in range(20) for n in range(10)}, "end": 1}
     pair.stop()
     assert fold_all(pair.data, pair.tenant()).faults == []
+
+
+ANSWERING = {
+    "family_slug": "answering",
+    "steps": [
+        {"ref": "shape", "type": "action", "action": "core.echo", "args": {"v": "${{ TRIGGER.payload.n }}"}},
+        {"ref": "later", "type": "wait", "args": {"duration": "10m"}},
+    ],
+    "edges": [{"source_ref": "shape", "target_ref": "later"}],
+    "checkpoints": [{"name": "answer", "step_ref": "shape", "response": True}],
+}
+
+
+def test_everybody_who_waits_for_the_checkpoint_of_one_key_gets_its_output_from_either_server(pair: Pair) -> None:
+    with pair.servers[0].client() as first, pair.servers[1].client() as second:
+        definition = publish(first, ANSWERING)
+        body = {"input": {"n": 7}, "idempotency_key": "k", "wait_for_checkpoint": True}
+
+        def ask(number: int) -> dict[str, Any]:
+            answer = (first, second)[number % 2].post(f"/api/v2/workflow-definitions/{definition}:trigger", json=body)
+            assert answer.status_code == 202, answer.text
+            return dict(answer.json())
+
+        with ThreadPoolExecutor(10) as pool:
+            answers = list(pool.map(ask, range(10)))
+    assert len({answer["run_id"] for answer in answers}) == 1
+    assert {answer["checkpoint_reached"] for answer in answers} == {True}
+    assert [answer["response_group_output"] for answer in answers] == [answers[0]["response_group_output"]] * 10
+    assert "7" in str(answers[0]["response_group_output"])

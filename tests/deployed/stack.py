@@ -18,6 +18,9 @@ from tests.deployed.emulator import ARCHITECTURE, REGION, ROOT, RUNTIME, TOOLS, 
 
 NAME = "ductor-test"
 MODEL = "amazon.nova-lite-v1:0"
+ORDERS = "orders"
+"""The queue that workflows may send to."""
+
 STEP_TIMEOUT = 10
 STEP_VISIBILITY = 12
 PATIENCE_S = 90.0
@@ -44,6 +47,7 @@ class Stack:
             *("--s3-prefix", "test", "--parameter-overrides", *chosen),
             *(f"StepTimeout={STEP_TIMEOUT}", f"StepVisibility={STEP_VISIBILITY}", "ActionModules=deadly"),
             f"ActionsLayer={self._actions_layer()}",
+            f"ActionPolicies={self._action_policy()}",
             f"BedrockModels=arn:aws:bedrock:{REGION}::foundation-model/{MODEL}",
         )
         answer = self.aws.client("cloudformation").describe_stacks(StackName=NAME)
@@ -51,6 +55,13 @@ class Stack:
         # The bucket takes encrypted connections only, and the emulator has none.
         self.aws.client("s3").delete_bucket_policy(Bucket=self.outputs["BucketName"])
         self.keys = self._bootstrap()
+
+    def _action_policy(self) -> str:
+        """What the AWS actions of workflows may do: send to one queue."""
+        allowed = {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": f"arn:aws:sqs:{REGION}:*:{ORDERS}"}
+        document = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+        made = self.aws.client("iam").create_policy(PolicyName="test-actions", PolicyDocument=document)
+        return str(made["Policy"]["Arn"])
 
     def _actions_layer(self) -> str:
         """A layer with the actions of these tests, as a user adds their own."""

@@ -34,6 +34,11 @@ ROUND_MS: Final = 100
 
 Event = Callable[[], None]
 
+_OPERATIONS: Final = (
+    *("pause", "pause", "pause", "resume", "resume", "resume", "redrive"),
+    *("cancel", "terminate", "continueAsNew"),
+)
+
 
 class NeverAtRestError(Exception):
     """The installation goes on working without getting anywhere."""
@@ -217,13 +222,9 @@ class Schedule:
             run_id, operation, request_id = self._last_request
         else:
             self._requests += 1
-            run_id, request_id = rng.choice(self._failed(runs) or runs), f"r{self._requests}"
-            operation = rng.choice(
-                (
-                    *("pause", "pause", "pause", "resume", "resume", "resume", "redrive", "redrive"),
-                    *("cancel", "terminate", "continueAsNew"),
-                )
-            )
+            failed = self._failed(runs)
+            run_id, request_id = rng.choice(failed or runs), f"r{self._requests}"
+            operation = "redrive" if failed else rng.choice(_OPERATIONS)
             self._last_request = (run_id, operation, request_id)
         self.world.ledger.say(f"        {operation} {run_id} {request_id}")
         ask = self.world.continue_as_new if operation == "continueAsNew" else self.world.control
@@ -231,7 +232,7 @@ class Schedule:
 
     def _failed(self, runs: list[str]) -> list[str]:
         """Now and then those that a redrive is for: few others end up like that."""
-        if self._rng.random() > 0.3:
+        if self._rng.random() > 0.5:
             return []
         whole = [run for run in runs if not self.world.damaged(run)]
         return [run for run in whole if self.world.state(run).status in (RunStatus.FAILED, RunStatus.TIMED_OUT)]

@@ -10,6 +10,7 @@ from ductor.actions.ai.model import DEFAULT, ModelProvider
 from ductor.actions.ai.openai import CONNECTION_TYPE, OpenAiModels
 from ductor.actions.aws.access import AwsSettings
 from ductor.actions.connectors.catalog import Connectors
+from ductor.actions.errors import ActionLoadError
 from ductor.actions.http import HttpSettings
 from ductor.actions.registry import ActionRegistry, default_registry
 
@@ -19,7 +20,8 @@ def installed_actions(environment: Mapping[str, str], parse_duration: Callable[[
 
     Comma-separated: DUCTOR_ACTIONS are Python modules whose actions are registered, DUCTOR_CONNECTORS folders with
     connector files, DUCTOR_HTTP_ALLOWED_HOSTS hosts that `http.request` may reach wherever they are.
-    DUCTOR_HTTP_ALLOW_PRIVATE=1 lets it reach private addresses. DUCTOR_AWS_ROLE is the ARN of the role that AWS actions
+    DUCTOR_HTTP_ALLOW_PRIVATE=1 lets it reach private addresses. A host that is written as an address with a port would
+    never be met, and is an ActionLoadError. DUCTOR_AWS_ROLE is the ARN of the role that AWS actions
     call as, instead of the process's own identity; DUCTOR_AWS=off refuses them.
     """
 
@@ -28,7 +30,7 @@ def installed_actions(environment: Mapping[str, str], parse_duration: Callable[[
 
     http = HttpSettings(
         allow_private_networks=environment.get("DUCTOR_HTTP_ALLOW_PRIVATE", "") in ("1", "true", "yes"),
-        allowed_hosts=names("DUCTOR_HTTP_ALLOWED_HOSTS"),
+        allowed_hosts=_hosts(names("DUCTOR_HTTP_ALLOWED_HOSTS")),
     )
     return default_registry(
         names("DUCTOR_ACTIONS"),
@@ -48,6 +50,14 @@ def installed_models(environment: Mapping[str, str], connectors: Connectors) -> 
     enabled = not _off(environment, "DUCTOR_BEDROCK")
     bedrock = BedrockModels(environment.get("DUCTOR_BEDROCK_REGION", "").strip(), enabled=enabled)
     return {DEFAULT: bedrock, CONNECTION_TYPE: OpenAiModels(connectors)}
+
+
+def _hosts(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        # One colon ends a name before its port; an IPv6 address has more.
+        if "/" in name or name.count(":") == 1:
+            raise ActionLoadError(f"DUCTOR_HTTP_ALLOWED_HOSTS: write the host of {name!r} alone, without port or path")
+    return names
 
 
 def _off(environment: Mapping[str, str], variable: str) -> bool:

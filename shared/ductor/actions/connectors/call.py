@@ -191,7 +191,10 @@ class ConnectorCaller:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ActionError("CONNECTION_INCOMPLETE", "the connection has no usable base_url", retryable=False)
         if parts.scheme == "http" and not self._http.trusts(parts.hostname):
-            message = "a connection's secret is not sent over plain http; use https"
+            message = (
+                f"a connection's secret is not sent over plain http to {parts.hostname}; "
+                "use https, or name the host in DUCTOR_HTTP_ALLOWED_HOSTS of the server"
+            )
             raise ActionError("CONNECTION_INSECURE", message, retryable=False)
         return base.rstrip("/")
 

@@ -116,10 +116,15 @@ def _head(console: Console, summary: Document, snapshot: Document) -> None:
     took = screen.span(summary.get("started_at"), end)
     console.print(Text.assemble((_workflow(summary), "bold"), "  ", screen.styled(status), f"  {took}"))
     console.print(Text(f"run {snapshot.get('run_id')}"))
-    for name in ("waiting_on", "stalled", "error"):
+    for name, said in (("waiting_on", screen.waiting_text), ("stalled", _stalled), ("error", screen.error_text)):
         found = summary.get(name) or snapshot.get(name)
         if found:
-            console.print(Text(f"{name.replace('_', ' ')}: {screen.short(found)}"))
+            console.print(Text(f"{name.replace('_', ' ')}: {said(found)}"))
+
+
+def _stalled(stalled: Document) -> str:
+    since = screen.local_time(stalled.get("since"))
+    return f"{screen.short(stalled.get('reason'))}{f', since {since}' if since else ''}; a redrive goes on"
 
 
 def _workflow(summary: Document) -> str:

@@ -103,12 +103,17 @@ def short(value: Any) -> str:
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
 
 
+def error_text(error: Document) -> str:
+    """What went wrong: the code, and the sentence."""
+    return short(f"{error.get('code', '')}: {error.get('message', '')}")
+
+
 def remark(node: Document, now: str | None = None) -> str:
     """What matters most about a node now: its error, what it waits for, or its output."""
     error, waiting = node.get("error"), node.get("waiting_on")
     if isinstance(error, dict):
         retry = f"; next attempt in {span(now, node.get('next_retry_at'))}" if node.get("next_retry_at") and now else ""
-        return short(f"{error.get('code', '')}: {error.get('message', '')}") + retry
+        return error_text(error) + retry
     if isinstance(waiting, dict) and node.get("status") not in (NodeStatus.COMPLETED, NodeStatus.SKIPPED):
         left = span(now, waiting.get("deadline_at")) if now else ""
         return f"for {waiting.get('kind', '')}" + (f", {left} left" if left else "")

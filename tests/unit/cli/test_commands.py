@@ -133,7 +133,25 @@ def test_runs_show_has_error_and_output_of_every_node(monkeypatch: pytest.Monkey
     assert result.exit_code == 0
     assert '{"amount":1200}' in result.stdout
     assert "attempt 3" in result.stdout
-    assert "CARD_DECLINED: no [funds]" in result.stdout
+    assert "\nerror: CARD_DECLINED: no [funds]\n" in result.stdout
+
+
+def test_runs_show_says_in_words_what_a_run_waits_for_and_why_it_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = {"kind": "approval", "detail": "step ok: a decision by role operator", "deadline_at": None}
+    stalled = {"reason": "the state cannot be read", "since": None}
+    summary = {"workflow_type": "orders", "waiting_on": waiting, "stalled": stalled}
+    server = Server(
+        {
+            "GET /api/workflows/runs/run-1": [(200, {"data": {"summary": summary}})],
+            "GET /api/v2/workflow-runs/run-1/snapshot": [(200, snapshot("waiting"))],
+        }
+    )
+    monkeypatch.setattr(runs, "Client", lambda _access: server.client())
+
+    result = RUNNER.invoke(app, ["runs", "show", "run-1"], env=KEYS)
+
+    assert "waiting on: approval: step ok: a decision by role operator\n" in result.stdout
+    assert "stalled: the state cannot be read; a redrive goes on\n" in result.stdout
 
 
 def test_runs_watch_fails_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -218,6 +218,16 @@ def test_a_custom_connection_takes_any_names(world: World) -> None:
     assert (found.settings, found.secret("client_secret").reveal()) == ({"region": {"deep": 1}}, "123456")
 
 
+def test_an_account_of_aws_is_a_role_or_a_key(world: World) -> None:
+    role = {"role_arn": "arn:aws:iam::123456789012:role/partner", "region": "eu-west-1"}
+    assert create(world, "partner", kind="aws", settings=role, secrets={}).settings == role
+    key = {"access_key_id": "AKIAIOSFODNN7EXAMPLE"}
+    assert create(world, "keys", kind="aws", settings=key, secrets={"secret_access_key": "wJalrXUtnFEMI"}).secrets
+    for wrong in ({"role_arn": "partner"}, {"access_key_id": "secret/text"}, {"base_url": "https://x.test"}):
+        with refused(ErrorCode.INVALID_ARGUMENT, "FIELD_INVALID", field=f"settings.{next(iter(wrong))}"):
+            create(world, "odd", kind="aws", settings=wrong, secrets={})
+
+
 def test_the_plan_limits_connections(world: World) -> None:
     world.admin.entitlements.set(world.tenant, Entitlements(max_connections=1))
     create(world)

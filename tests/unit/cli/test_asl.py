@@ -40,6 +40,23 @@ def test_a_task_gets_its_retries_and_limits() -> None:
     assert (step["retry_max_attempts"], step["retry_backoff_ms"], step["retry_max_backoff_ms"]) == (4, 2_000, 60_000)
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "state"),
+    [
+        ("Retry", "always", invoke()),
+        ("Catch", [1], invoke()),
+        ("Choices", ["$.x"], {"Type": "Choice"}),
+        ("Branches", {}, {"Type": "Parallel", "End": True}),
+    ],
+)
+def test_a_list_that_is_none_is_named_and_not_dropped_in_silence(field: str, value: Any, state: Document) -> None:
+    _, _, report = converted("A", A={**state, field: value})
+
+    assert f"manual: A.{field}: must be a list of objects; what is none was left out" in {
+        note.line() for note in report.notes
+    }
+
+
 def test_an_error_that_is_never_retried_is_named() -> None:
     retry = [{"ErrorEquals": ["Bad"], "MaxAttempts": 0}, {"ErrorEquals": ["States.ALL"]}]
     steps, _, _ = converted("A", A=invoke(Retry=retry))

@@ -95,6 +95,10 @@ class Flow:
         return data
 
 
+def is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
 def listed(state: Document, field: str) -> list[Document]:
     """The objects of a field that should hold a list of them."""
     items = state.get(field)

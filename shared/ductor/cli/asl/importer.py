@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ductor.cli.asl import payloads
-from ductor.cli.asl.flow import Document, Flow, Piece, Way, listed, target_of
+from ductor.cli.asl.flow import Document, Flow, Piece, Way, is_list_of_objects, listed, target_of
 from ductor.cli.asl.report import Report
 from ductor.cli.asl.states import KNOWN, States
 from ductor.cli.asl.values import Data, NotCarriedError, json_path, step_output
+
+LISTS: Final = ("Branches", "Choices", "Retry", "Catch")
+"""Fields of a state that hold lists of objects."""
 
 
 def convert(machine: Document, slug: str) -> tuple[Document, Report]:
@@ -73,6 +76,9 @@ class _Importer:
         return exits
 
     def _piece(self, name: str, state: Document, incoming: list[Way], data: Data) -> Piece:
+        for field in LISTS:
+            if field in state and not is_list_of_objects(state[field]):
+                self.flow.report.manual(name, field, "must be a list of objects; what is none was left out")
         try:
             return self._converted(name, state, incoming, data)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as fault:

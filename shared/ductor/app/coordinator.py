@@ -181,11 +181,12 @@ class Coordinator:
     def _tick_once(self, state: RunState, intents: list[Intent]) -> tuple[Outcome, RunState | None]:
         graph = self._committer.graph(state)
         applied = set(state.last.applied)
-        fresh = [intent for intent in intents if intent.id not in applied]
-        if len(fresh) < len(intents):
-            # The last commit may not have been followed by its sends; they must go out before they are overwritten.
+        new = [intent for intent in intents if intent.id not in applied]
+        fresh = self._unanswered(state.run_id, new)
+        if len(new) < len(intents) or fresh != new:
+            # These were dealt with before: so the last commit may not have been followed by its sends, which must go
+            # out before they are overwritten.
             self._dispatcher.send(graph, state, state.last.commands)
-        fresh = self._unanswered(state.run_id, fresh)
         if not fresh:
             return Outcome.NOTHING, state
         done = self._committer.commit(graph, state, fresh, tuple(intent.id for intent in intents))

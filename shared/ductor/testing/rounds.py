@@ -53,9 +53,10 @@ class Rounds:
             if left is not None:
                 moments.append(world.clock.now + min(left, LOOK_MS))
             moments += [at for at in map(_ends_at, worker.running) if at > world.clock.now]
-        hidden = next_visible_at(world.table, world.clock.now, self._rests)
+        late = world.chaos.chances.skew_ms  # the clock of who polls may be behind by so much
+        hidden = next_visible_at(world.table, world.clock.now - late, self._rests)
         if hidden is not None:
-            moments.append(hidden)
+            moments.append(hidden + late)
         at = world.timers.next_at()
         if at is not None:
             moments.append(at - world.chaos.chances.early_ms)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 from tests.unit.app.test_event_triggers import again, listening
 from tests.unit.app.world import HELLO, World
+from tests.unit.worker.desk import Desk
+from tests.unit.worker.test_crashes import POINTS, crash_and_recover
 
 from ductor.actions import own
 from ductor.actions.context import ActionContext
@@ -17,8 +20,12 @@ from ductor.actions.registry import default_registry
 from ductor.app.admission import Label, TriggerRequest
 from ductor.app.environments import EnvironmentChanges
 from ductor.app.own_actions import OwnActions
+from ductor.app.run_filter import RunFilter
+from ductor.model.attempt import AttemptStatus, AttemptTask
 from ductor.model.causation import MAX_DEPTH
-from ductor.ports import UnavailableError
+from ductor.model.payload import Inline
+from ductor.ports import Outgoing, UnavailableError
+from ductor.testing.memory import MemoryTable
 
 CHILD = {**HELLO, "family_slug": "child"}
 
@@ -81,6 +88,35 @@ def test_a_start_that_broke_off_is_gone_on_with(acting: Acting) -> None:
     done = acting.act("ductor.trigger", {"family_slug": "child"})
     started = [intent.run_id for intent in acting.world.sent()]
     assert started.count(done["run_id"]) == 1
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_worker_that_dies_anywhere_leaves_one_run(acting: Acting, point: str) -> None:
+    world = acting.world
+    world.published(CHILD)
+    assert isinstance(world.table, MemoryTable)
+    triggers = acting.registry.get("ductor.trigger")
+    assert triggers is not None
+    desk = Desk(triggers, point=f"worker.{point}", table=world.table)
+    args = Inline({"family_slug": "child"})
+    task = AttemptTask(
+        run_id=acting.run_id,
+        tenant=world.tenant,
+        node="n",
+        attempt=1,
+        generation=1,
+        action="ductor.trigger",
+        input=args,
+        idempotency_key="key",
+    )
+    desk.steps.send([Outgoing(msgspec.json.encode(task))])
+    assert crash_and_recover(desk) == 1
+    row = desk.attempts.read(acting.run_id, "n", 1)
+    assert row is not None
+    assert row.attempt.status is AttemptStatus.SUCCEEDED
+    by = f"run:{acting.run_id}"
+    runs = world.runs.list_runs(world.caller, RunFilter(), None, None).items
+    assert len([run for run in runs if run.created_by == by]) == 1
 
 
 def test_a_loop_is_refused(acting: Acting) -> None:

@@ -28,7 +28,12 @@ def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniStack]:
         aws.stop()
 
 
-@pytest.fixture(params=[*sorted(implementations()), pytest.param(MINISTACK, marks=pytest.mark.e2e)])
+@pytest.fixture(
+    params=[
+        *sorted(implementations()),
+        pytest.param(MINISTACK, marks=[pytest.mark.e2e, pytest.mark.xdist_group(MINISTACK)]),
+    ]
+)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     known = deviation(request.param, request.node.originalname, request.node.callspec.params)
     if known is not None:

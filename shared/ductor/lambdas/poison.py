@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.headers import HEAD, is_stalled, run_pk
+from ductor.app.headers import HEAD, is_expiring, is_stalled, run_pk
 from ductor.app.stalls import Stalls
 from ductor.model.errors import clip
 from ductor.model.intent import Intent
@@ -52,7 +52,7 @@ class Poison:
         intents = [intent for body in bodies if (intent := _intent(body)) is not None]
         for _ in range(_TRIES):
             item = self._table.get(run_pk(run_id), HEAD)
-            if item is None:
+            if item is None or is_expiring(item):
                 return False
             begun = self._stalls.take(item, intents) if is_stalled(item) else self._stalls.begin(item, intents, reason)
             if begun:

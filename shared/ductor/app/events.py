@@ -110,10 +110,15 @@ class Events:
         self._starts = starts or StartsNothing()
 
     def publish(self, caller: Caller, event: Event) -> Published:
-        """Publish for the caller's tenant. Refused with INVALID_ARGUMENT or PAYLOAD_TOO_LARGE, nothing has happened."""
+        """Publish for the caller's tenant. Refused with INVALID_ARGUMENT or PAYLOAD_TOO_LARGE, nothing has happened.
+
+        Of refused starts the caller is shown those in environments that it may read.
+        """
         require(caller, Scope.EVENTS_PUBLISH)
         check_event(event)
-        return self.accept(caller.tenant, event)
+        done = self.accept(caller.tenant, event)
+        shown = tuple(one for one in done.refused_starts if caller.may_read(one.environment))
+        return msgspec.structs.replace(done, refused_starts=shown)
 
     def accept(self, tenant: str, event: Event) -> Published:
         """Deliver a well-formed event; when this returns, every pause that it resolved will be told."""

@@ -371,3 +371,12 @@ def test_rule_24_listeners_to_each_others_runs_use_the_depth_up_faster() -> None
         return 1 + sum(listeners * tree(listeners, one) for one in (deeper, early) if one <= MAX_DEPTH)
 
     assert max(tree(listeners) for listeners in range(1, 21)) < 3_000
+
+
+def test_a_publisher_is_not_shown_refusals_of_environments_that_are_closed_to_it(world: World) -> None:
+    world.published(listening(PAID, input="${{ EVENT.payload.nope }}"))
+    other = frozenset({"another"})
+    elsewhere = msgspec.structs.replace(world.caller, environments_read=other, environments_write=other)
+    event = Event(event_name=PAID, event_id="e1", payload={})
+    assert world.events.publish(elsewhere, event).refused_starts == ()
+    assert codes(publish(world, event_id="e2", payload={})) == [("hello_world", "EXPRESSION_ERROR")]

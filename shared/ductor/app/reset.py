@@ -6,7 +6,7 @@ that a crash before leaves nothing to see, and a repeat after finds the fork.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -199,24 +199,7 @@ class Resets:
             reason=request.reason,
             target=f"{source.run_id}@{request.transition_seq}",
         )
-        own = source.origin
-        origin = msgspec.structs.replace(
-            own,
-            run_id=fork_id,
-            created_at=now,
-            source_run_id=source.run_id,
-            root_run_id=fork_id,
-            parent_run_id="",
-            parent_node="",
-            parent_attempt=0,
-            parent_generation=0,
-            detached=False,
-            nesting_depth=0,
-            created_by=caller.key_id,
-            input=copy(own.input),
-            variables=copy(own.variables),
-            seed_context=copy(own.seed_context),
-        )
+        origin = _origin(source.origin, fork_id, caller.key_id, now, copy)
         slot = self._slot(drawn.graph, origin)
         return forking.first_state(drawn.graph, origin, plan, forked, audit, START_WAKE_MS, copy, slot)
 
@@ -269,6 +252,27 @@ class Resets:
         if not caller.may_read(state.origin.environment):
             raise run_not_found()
         return state
+
+
+def _origin(own: Origin, fork_id: str, actor: str, now: int, copy: Callable[[Payload], Payload]) -> Origin:
+    """That of a fork: started as its source was, and nobody's child."""
+    return msgspec.structs.replace(
+        own,
+        run_id=fork_id,
+        created_at=now,
+        source_run_id=own.run_id,
+        root_run_id=fork_id,
+        parent_run_id="",
+        parent_node="",
+        parent_attempt=0,
+        parent_generation=0,
+        detached=False,
+        nesting_depth=0,
+        created_by=actor,
+        input=copy(own.input),
+        variables=copy(own.variables),
+        seed_context=copy(own.seed_context),
+    )
 
 
 def _readable(header: Item) -> RunState:

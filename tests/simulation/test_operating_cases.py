@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from tests.simulation.scene import Scene, action, edge, flow, wait
 from tests.unit.app.refusal import refused
 
+from ductor.app.node_controls import NodeRequest
 from ductor.model import transition as tr
 from ductor.model.definition import Compensation, CompensationTarget, Retry, Step
 from ductor.model.enums import EdgeType, RunStatus, StepType
@@ -188,3 +190,19 @@ def test_b36_when_only_a_finalizer_failed_there_is_nothing_to_redrive() -> None:
     assert scene.status == "completed"
     with refused(ErrorCode.FAILED_PRECONDITION, "NOT_REDRIVABLE"):
         scene.control("redrive", "r")
+
+
+@pytest.mark.parametrize("step", [approval("late"), told("late")])
+def test_a_timeout_that_is_changed_before_a_wait_begins_counts_for_it(step: Step) -> None:
+    limited = msgspec.structs.replace(step, args={**step.args, "timeout_ms": 600_000})
+    scene = Scene(flow(wait("w", "1s"), limited, edge("w", "late")))
+    scene.deliver()
+    request = NodeRequest(request_id="t", timeout_ms=5_000)
+    scene.world.operations.nodes.send(scene.world.caller, scene.run_id, "late", "updateTimeout", request)
+    for _ in range(3):
+        scene.clock.advance(3_000)
+        while scene.world.timer.step() or scene.deliver():
+            pass
+    error = scene.world.state(scene.run_id).root.nodes["late"].error
+    assert error is not None
+    assert error.message.endswith("within 5000 ms")

@@ -314,8 +314,12 @@ class NodeContext:
     @property
     def timeout_ms(self) -> int:
         """How long the node's next attempt may take, 0 = without limit."""
+        return self.limit_ms(self.node.step.timeout_ms)
+
+    def limit_ms(self, own: int) -> int:
+        """How long the node may take or wait, `own` as it is defined, unless an operator has changed it."""
         tuned = self.tick.state.tuned.get(self.id)
-        return self.node.step.timeout_ms if tuned is None or tuned.timeout_ms is None else tuned.timeout_ms
+        return own if tuned is None or tuned.timeout_ms is None else tuned.timeout_ms
 
     @property
     def now(self) -> int:

@@ -117,7 +117,8 @@ class ApprovalBehaviour(Plain):
 
     def start(self, ctx: NodeContext) -> Iterable[Transition]:
         args: Args = ctx.args
-        deadline = min(ctx.now + args.timeout_ms, LAST_DEADLINE) if args.timeout_ms else 0
+        limit = ctx.limit_ms(args.timeout_ms)
+        deadline = min(ctx.now + limit, LAST_DEADLINE) if limit else 0
         return (tr.NodeParked(ctx.id, ctx.entry.generation + 1, deadline),)
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
@@ -126,7 +127,7 @@ class ApprovalBehaviour(Plain):
             return give_up(ctx)
         if args.on_timeout is OnTimeout.APPROVE:
             return complete(ctx, _output(ctx, "approved", Decision(), None, "timeout"), _APPROVED)
-        message = f"nobody decided within {args.timeout_ms} ms"
+        message = f"nobody decided within {ctx.limit_ms(args.timeout_ms)} ms"
         return fail(ctx, StepError("APPROVAL_TIMEOUT", message, retryable=False))
 
     def refuses(self, ctx: NodeContext, intent: Intent) -> tuple[str, str] | None:

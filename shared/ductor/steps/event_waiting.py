@@ -109,7 +109,8 @@ class EventWaiting(Plain):
             lookback_ms=plan.lookback_ms,
             seen=tuple(sorted(seen(ctx, on))),
         )
-        deadline = ctx.now + plan.timeout_ms if plan.timeout_ms else 0
+        limit = ctx.limit_ms(plan.timeout_ms)
+        deadline = ctx.now + limit if limit else 0
         kept = _kept(ctx, pause)
         return (tr.NodeParked(ctx.id, ctx.entry.generation + 1, deadline, kept, ctx.now + CHECK_MS, CHECK_MS),)
 
@@ -154,7 +155,7 @@ class EventWaiting(Plain):
         plan: Plan = ctx.args
         if plan.on_timeout is OnTimeout.SKIP:
             return give_up(ctx)
-        error = StepError("EVENT_TIMEOUT", f"no event within {plan.timeout_ms} ms", retryable=False)
+        error = StepError("EVENT_TIMEOUT", f"no event within {ctx.limit_ms(plan.timeout_ms)} ms", retryable=False)
         return fail(ctx, error, NodeStatus.TIMED_OUT)
 
     def register(self, ctx: NodeContext, transition: Transition) -> Iterable[Registration]:

@@ -160,3 +160,27 @@ def test_an_event_that_starts_nothing_is_said() -> None:
     case = "given: {input: {n: 0}}\nwhen: [{publish: {event: order.paid, payload: {n: 1}, starts: [second]}}]\n"
 
     assert failed(case, STARTED) == {"when[0].publish.starts": ("1 runs that the event starts", "0")}
+
+
+def test_a_run_that_goes_on_as_a_new_one_is_looked_at_by_its_name() -> None:
+    case = CALL + "when:\n- reach: ask\n- continue_as_new: {as: next, context: {page: 2}}\n- reject: ask\n  run: next\n"
+
+    assert one(case + "then: {status: continued_as_new, runs: {next: {nodes: {ask: completed}}}}").findings == ()
+
+
+def test_the_name_of_a_run_is_given_once() -> None:
+    case = CALL + "when:\n- reach: ask\n- trigger: {as: next}\n- continue_as_new: {as: next}\n"
+
+    assert failed(case + "then: {status: waiting}") == {
+        "when[2].continue_as_new.as": ("a name of its own", "next is taken")
+    }
+
+
+def test_a_tuned_timeout_ends_a_wait() -> None:
+    waits, tuned = "- advance: 2h\n- expect: {nodes: {ask: waiting}}\n", "- tune: {step: ask, timeout: 1h}\n"
+    case = CALL + "when:\n- reach: ask\n"
+
+    assert one(case + waits + "then: {status: waiting}").findings == ()
+    assert failed(case + tuned + waits + "then: {status: failed}") == {
+        "when[3].expect.nodes.ask": ("waiting", "failed (APPROVAL_TIMEOUT: nobody decided within 3600000 ms)")
+    }

@@ -161,6 +161,28 @@ class Started(Part):
     labels: dict[str, str] = Field(default_factory=dict)
 
 
+class GoneOn(Part):
+    """The run goes on as a new one, which later moments call by the name `as`."""
+
+    name: Name = Field(alias="as")
+    context: dict[str, JSON] = Field(default_factory=dict)
+    discard_pending: bool = False
+
+
+class Tuned(Part):
+    """Other retries or another timeout for a step of the run. A timeout of 0s is none."""
+
+    step: Name
+    max_attempts: int | None = Field(default=None, ge=1, le=100)
+    timeout: Duration | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.max_attempts is None and self.timeout is None:
+            raise ValueError("say max_attempts, timeout, or both")
+        return self
+
+
 class Moment(Part):
     """One thing that happens. `run` names a run started by a moment; `refused` is the code it must be refused with."""
 
@@ -177,6 +199,8 @@ class Moment(Part):
     pause: Name | None = None
     resume: Name | None = None
     reset: Name | None = None
+    tune: Tuned | None = None
+    continue_as_new: GoneOn | None = None
     expect: Expected | None = None
     run: str = ""
     refused: str | None = None

@@ -60,6 +60,8 @@ class Script:
             "pause": self._node,
             "resume": self._node,
             "reset": self._node,
+            "tune": self._tune,
+            "continue_as_new": self._go_on,
             "advance": self._time,
             "until": self._time,
             "expect": self._expect,
@@ -250,8 +252,7 @@ class Script:
         if definition_id is None:
             known = ", ".join(self._stage.families)
             raise ImpossibleMomentError(Failure((*place, "workflow"), f"one of {known}", family))
-        if started.name in self.runs:
-            raise ImpossibleMomentError(Failure((*place, "as"), "a name of its own", f"{started.name} is taken"))
+        self._free(started.name, place)
         subject = started.subject or Subject.model_construct(type="", id="")
         request = TriggerRequest(
             input=started.input,
@@ -276,6 +277,35 @@ class Script:
         request, run_id, verb = NodeRequest(request_id=_request(place)), self.runs[moment.run], moment.verb
         self._player.ask(lambda: self._stage.operations.nodes.send(self._stage.caller, run_id, node, verb, request))
         yield from ()
+
+    def _tune(self, moment: Moment, place: Path) -> Iterator[Failure]:
+        given, run_id, request_id = moment.tune, self.runs[moment.run], _request(place)
+        assert given is not None
+        nodes, caller = self._stage.operations.nodes, self._stage.caller
+        if given.max_attempts is not None:
+            retries = NodeRequest(request_id=f"{request_id}-retry", retry={"max_attempts": given.max_attempts})
+            self._player.ask(lambda: nodes.send(caller, run_id, given.step, "updateRetryPolicy", retries))
+        if given.timeout is not None:
+            limit = NodeRequest(request_id=request_id, timeout_ms=milliseconds(given.timeout))
+            self._player.ask(lambda: nodes.send(caller, run_id, given.step, "updateTimeout", limit))
+        yield from ()
+
+    def _go_on(self, moment: Moment, place: Path) -> Iterator[Failure]:
+        given, run_id, request_id = moment.continue_as_new, self.runs[moment.run], _request(place)
+        assert given is not None
+        self._free(given.name, place)
+        stage, drop = self._stage, given.discard_pending
+        moved = self._player.ask(
+            lambda: stage.continuations.send(
+                stage.caller, run_id, request_id, seed_run_context=given.context, discard_pending=drop
+            )
+        )
+        self.runs[given.name] = moved.new_run_id
+        yield from ()
+
+    def _free(self, name: str, place: Path) -> None:
+        if name in self.runs:
+            raise ImpossibleMomentError(Failure((*place, "as"), "a name of its own", f"{name} is taken"))
 
     def _time(self, moment: Moment, place: Path) -> Iterator[Failure]:
         now = self._stage.clock.now

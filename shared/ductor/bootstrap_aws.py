@@ -206,6 +206,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         clock=of.clock,
         faults=of.faults,
         tell=telemetry.tenant,
+        disarm=of.timers.disarm,
     )
     stalls = Stalls(
         table=of.table,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.contract.moto_backend import Emulator
 
 from ductor.adapters.aws.timers import MAX_AHEAD_MS, MINUTE_MS, Wake, fire_time, read_wake, schedule_name
+from ductor.ports import UnavailableError
 from ductor.testing.memory import VirtualClock
 
 SECOND = 1_000
@@ -88,6 +89,31 @@ def test_a_wake_up_in_years_is_armed_in_hops_each_under_a_name_of_its_own(emulat
     emulator.clock.set(int(fires.timestamp() * 1000))
     emulator.timers.arm("r", at)
     assert len(schedules(emulator)) == 2
+
+
+def test_a_far_wake_up_is_taken_back_and_a_repeat_or_a_near_one_is_no_error(emulator: Emulator) -> None:
+    now = emulator.clock.now_ms()
+    emulator.timers.arm("r", now + DAY)
+    emulator.timers.arm("q", now + DAY)
+    emulator.timers.arm("r", now + SECOND)
+    for at in (now + DAY, now + DAY, now + SECOND):
+        assert emulator.timers.disarm("r", at)
+    (left,) = schedules(emulator)
+    assert read_wake(left["Target"]["Input"]).run_id == "q"
+    emulator.clock.advance(SECOND)
+    assert waiting(emulator) == [Wake("r", now + SECOND)]
+
+
+def test_a_scheduler_that_is_away_keeps_its_schedule(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = emulator.clock.now_ms() + DAY
+    emulator.timers.arm("r", at)
+
+    def away(name: str) -> None:
+        raise UnavailableError("away")
+
+    monkeypatch.setattr(emulator.timers, "_delete", away)
+    assert not emulator.timers.disarm("r", at)
+    assert len(schedules(emulator)) == 1
 
 
 @given(now=st.integers(0, 2**42), ahead=st.integers(900_001, 300 * 366 * DAY))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -94,7 +95,16 @@ lambda_svc._sqs_esm_concurrency = concurrency
 scheduler._SCHEDULE_TICK_INTERVAL = 1
 eventbridge._SCHEDULER_TICK_INTERVAL = 1
 
+
+def end_with(parent: int) -> None:
+    """A test run that is killed stops nothing; so the emulator ends, with its functions, when it is left alone."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.killpg(0, signal.SIGKILL)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     from ministack.app import main  # type: ignore[import-not-found]
 
     main()

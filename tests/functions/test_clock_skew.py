@@ -74,3 +74,18 @@ def test_a_schedule_that_fires_early_is_delayed_in_the_queue(world: AwsWorld) ->
     world.clock.advance(SECOND)
     world.pump()
     assert world.status(run_id) == "completed"
+
+
+def test_a_long_wait_that_ends_early_leaves_no_schedule_behind(world: AwsWorld) -> None:
+    """Rule 20: millions of decided waits must not fill the quota."""
+    step: dict[str, Any] = {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": "2h"}}
+    document = {"environment": "default", "family_slug": "long", "title": "Long", "steps": [step], "edges": []}
+    definition_id = world.publish(document)
+    runs = [world.trigger(definition_id) for _ in range(2)]
+    world.pump()
+    scheduler = world.parts().clients("scheduler")
+    assert len(scheduler.list_schedules(GroupName="ductor")["Schedules"]) == 2
+    world.control(runs[0], "cancel", "early")
+    world.pump()
+    (left,) = scheduler.list_schedules(GroupName="ductor")["Schedules"]
+    assert runs[1] in scheduler.get_schedule(GroupName="ductor", Name=left["Name"])["Target"]["Input"]

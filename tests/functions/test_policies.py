@@ -130,7 +130,11 @@ def _large(world: AwsWorld) -> None:
 def _waits(world: AwsWorld) -> None:
     pause: dict[str, Any] = {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": "40m"}}
     document = {"environment": "default", "family_slug": "long", "title": "Long", "steps": [pause], "edges": []}
-    run_id = world.trigger(world.publish(document))
+    definition_id = world.publish(document)
+    run_id = world.trigger(definition_id)
+    early = world.trigger(definition_id)
+    world.pump()
+    world.control(early, "cancel", "early")
     world.pump()
     at = world.clock.now_ms()
     for minutes in (30, 10):  # a wake-up that is still far away, and one that is near

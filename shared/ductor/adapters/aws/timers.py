@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from ductor.adapters.aws import faults
 from ductor.adapters.aws.clients import Clients
-from ductor.ports import Clock
+from ductor.ports import Clock, UnavailableError
 
 MINUTE_MS: Final = 60_000
 MAX_DELAY_MS: Final = 900_000
@@ -26,6 +26,7 @@ MAX_AHEAD_MS: Final = 366 * 24 * 60 * MINUTE_MS
 
 _GRID_MS: Final = 30 * 24 * 60 * MINUTE_MS
 _EXISTS: Final = "ConflictException"
+_UNKNOWN: Final = "ResourceNotFoundException"
 
 
 class Wake(msgspec.Struct, frozen=True):
@@ -58,6 +59,28 @@ class AwsTimers:
             self._delay(Wake(run_id, at), max(0, at - now))
         else:
             self._schedule(Wake(run_id, at), fire_time(at, now))
+
+    def disarm(self, run_id: str, at: int) -> bool:
+        """Take back the schedule of a far wake-up, so that waits which ended early do not fill the quota of schedules.
+
+        Best effort: False when it stays, and then it fires for nothing. A near one is in the queue, and stays there.
+        """
+        now = self._clock.now_ms()
+        if at - now <= MAX_DELAY_MS:
+            return True
+        try:
+            with faults.translated():
+                self._delete(schedule_name(Wake(run_id, at), fire_time(at, now)))
+        except (UnavailableError, faults.AwsRefusedError):
+            return False
+        return True
+
+    def _delete(self, name: str) -> None:
+        try:
+            self._clients("scheduler").delete_schedule(Name=name, GroupName=self._target.group)
+        except ClientError as error:
+            if faults.code_of(error) != _UNKNOWN:
+                raise
 
     def _delay(self, wake: Wake, delay_ms: int) -> None:
         with faults.translated():

@@ -93,7 +93,12 @@ slow: setup ## the tests that take more than a few seconds
 	@$(call step,slow tests,$(BIN)/pytest -q -n auto -m "slow and not full and not e2e" tests $(PYTEST) || [ $$? = $(NO_TESTS) ])
 
 e2e: setup .tools/sam/.ready .tools/emulator/.ready ## tests against a server, and a stack on an emulator, that they start
-	@$(call step,end-to-end tests,$(BIN)/pytest -q -n 3 --dist loadgroup -m e2e $(call tests,contract deployed e2e) $(PYTEST))
+	@log=$$(mktemp); trap 'kill $$! 2>/dev/null || true; rm -f "$$log"' EXIT
+	suite() { $(BIN)/pytest -q -m e2e "$$@" $(PYTEST) || [ $$? = $(NO_TESTS) ]; }
+	# What is deployed mostly waits; so the other suites run meanwhile.
+	both() { suite $(call tests,contract e2e); begun=$$?; wait $$! || begun=1; cat "$$log"; return $$begun; }
+	suite $(call tests,deployed) >"$$log" 2>&1 &
+	$(call step,end-to-end tests,both)
 
 lint-template: setup .tools/sam/.ready .tools/security/.ready ## sam validate, cfn-lint and the security lint over template.yaml
 	@export SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1

@@ -31,7 +31,7 @@ def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MiniStack]:
 @pytest.fixture(
     params=[
         *sorted(implementations()),
-        pytest.param(MINISTACK, marks=[pytest.mark.e2e, pytest.mark.xdist_group(MINISTACK)]),
+        pytest.param(MINISTACK, marks=pytest.mark.e2e),
     ]
 )
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:

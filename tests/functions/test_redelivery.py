@@ -156,6 +156,48 @@ def test_a_control_sent_twice_is_applied_once(world: AwsWorld) -> None:
     assert world.header(run_id).version == version
 
 
+def test_a_task_that_nobody_takes_for_hours_is_sent_again_ever_more_rarely(world: AwsWorld) -> None:
+    """Rule 19: a backlog of tasks does not feed itself, and sweeps in between add nothing."""
+    run_id = world.trigger(world.publish(chain(1)))
+    world.pump("intents.fifo")
+    commits = []
+    for _ in range(10):
+        for _ in range(2):
+            world.clock.advance(1_800 * SECOND)
+            world.sweeper({}, None)
+            world.pump("timers", "intents.fifo")
+        commits.append(world.header(run_id).version)
+    assert waiting_in(world, "steps") <= 11, "each look may send it again, and looks are twice as far apart each time"
+    assert commits[-1] - commits[-6] <= 2
+    world.pump()
+    assert world.status(run_id) == "completed"
+    row = world.emulator.table.get(run_pk(run_id), attempt_sk("s0", 1))
+    assert row is not None
+    assert msgspec.json.decode(row.body, type=Attempt).deliveries == 1
+
+
+def test_a_node_reset_twice_within_a_minute_runs_twice_more(world: AwsWorld) -> None:
+    """B45: two tasks of one node within minutes are two messages."""
+    document = chain(1)
+    document["steps"][0] |= {"action": "core.fail", "args": {"message": "on purpose"}, "retry_max_attempts": 1}
+    run_id = world.trigger(world.publish(document))
+    world.pump()
+    for number in range(2):
+        world.control(run_id, "redrive", f"again-{number}")
+        world.pump()
+        world.clock.advance(10 * SECOND)
+    attempts = world.ok("GET", f"/api/v2/workflow-runs/{run_id}/attempts")["items"]
+    assert [attempt["attempt"] for attempt in attempts] == [1, 2, 3]
+
+
+def waiting_in(world: AwsWorld, queue: str) -> int:
+    """How many messages there are that nobody has taken."""
+    sqs = world.parts().clients("sqs")
+    url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+    name = "ApproximateNumberOfMessages"
+    return int(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name])
+
+
 def _wake_record(run_id: str, at: int) -> dict[str, Any]:
     return {
         "messageId": "m",

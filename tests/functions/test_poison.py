@@ -29,10 +29,12 @@ def ticking(fault: Callable[[str], None]) -> Iterator[list[list[str]]]:
     seen: list[list[str]] = []
     commit = Committer.commit
 
-    def watched(self: Any, graph: Any, state: Any, intents: Sequence[Intent], applied: Any) -> Any:
+    def watched(
+        self: Any, graph: Any, state: Any, intents: Sequence[Intent], applied: Any, also: Sequence[Any] = ()
+    ) -> Any:
         fault(state.run_id)
         seen.append([intent.id for intent in intents])
-        return commit(self, graph, state, intents, applied)
+        return commit(self, graph, state, intents, applied, also)
 
     with mock.patch.object(Committer, "commit", watched):
         yield seen

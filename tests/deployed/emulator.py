@@ -102,7 +102,7 @@ class MiniStack:
         group = self._process.pid
         os.killpg(group, signal.SIGTERM)
         try:
-            self._process.wait(20)
+            self._process.wait(5)
         except subprocess.TimeoutExpired:
             os.killpg(group, signal.SIGKILL)
             self._process.wait()

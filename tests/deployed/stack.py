@@ -55,6 +55,7 @@ class Stack:
         # The bucket takes encrypted connections only, and the emulator has none.
         self.aws.client("s3").delete_bucket_policy(Bucket=self.outputs["BucketName"])
         self.keys = self._bootstrap()
+        self.get("/api/workflow-definitions")  # the first request of all unpacks the layer, which takes its time
 
     def _action_policy(self) -> str:
         """What the AWS actions of workflows may do: send to one queue."""

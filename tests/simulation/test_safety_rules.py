@@ -25,6 +25,7 @@ from ductor.ports import Delete, Item, ItemTooLargeError, Outgoing, Put, QueueNa
 from ductor.testing.actors import LEASE_MS, VISIBILITY_MS
 from ductor.testing.chaos import Chances
 from ductor.testing.faulty import SkewedClock
+from ductor.testing.invariants import violations
 from ductor.testing.memory import MemoryQueue, VirtualClock
 
 MINUTE = 60_000
@@ -313,6 +314,22 @@ def test_rule_17_other_requests_of_a_terminated_stalled_run_are_answered() -> No
     assert scene.status == "terminated"
     assert scene.world.table.get(run_pk(scene.run_id), request_sk("while-stalled")) is not None
     assert scene.faults == []
+
+
+def test_rule_17_a_terminate_tells_what_the_last_commit_before_the_stall_had_not_told() -> None:
+    def scenario() -> bool:
+        scene = Scene(flow(action("a")))
+        scene.crash("coordinator.after_commit")
+        scene.world.damage(scene.run_id)
+        scene.deliver()
+        assert scene.world.stalled(scene.run_id)
+        scene.world.mend()
+        scene.control("terminate", "end")
+        scene.settle()
+        assert (scene.status, scene.effects("a")) == ("terminated", 0)
+        return not violations(scene.world, final=True)
+
+    held(scenario, patch("ductor.app.stalls.Announce", str))
 
 
 def test_rule_17_a_redrive_of_an_unreadable_state_is_rejected_and_costs_nothing() -> None:

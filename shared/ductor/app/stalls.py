@@ -15,6 +15,7 @@ from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
 from ductor.app.headers import STALL, Stall, header_item, mark_stalled, request_sk
 from ductor.app.requests import outcome_put
+from ductor.model.command import Announce
 from ductor.model.errors import clip
 from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
 from ductor.model.run import RunState
@@ -115,9 +116,14 @@ class Stalls:
         return True
 
     def _terminate(self, item: Item, state: RunState, intent: Intent, rest: Sequence[Intent]) -> bool:
-        """End the run. Other operators' requests come again and are answered by the run that has ended."""
+        """End the run. Other operators' requests come again and are answered by the run that has ended.
+
+        The last commit before the stall may not have been followed by its sends. Its work is not begun any more; what
+        it tells the world is told, because this commit overwrites it.
+        """
         rows = self._rows(item)
         graph = self._committer.graph(state)
+        self._dispatcher.send(graph, state, [told for told in state.last.commands if isinstance(told, Announce)])
         self._replay([other for other in (*_read_kept(rows), *rest) if other.kind in OPERATOR_KINDS])
         done = self._committer.commit(graph, state, [intent], (intent.id,), also=(Delete(item.pk, STALL),))
         if done.outcome is Outcome.LOST or done.state is None:

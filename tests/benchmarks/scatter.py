@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.benchmarks.definitions import scatter
 from tests.benchmarks.local import DEADLINE_S, publish, running
@@ -34,7 +34,7 @@ def seconds_and_megabytes(few: int = FEW, many: int = MANY) -> tuple[float, floa
                     raise TimeoutError(f"{count} items did not end in {DEADLINE_S} s")
                 time.sleep(0.02)
             seconds = time.process_time() - used
-            gathered = app.runs.node_output(caller, run_id, "all")
+            gathered: Any = app.runs.node_output(caller, run_id, "all")
             if status is not RunStatus.COMPLETED or [each["n"] for each in gathered["results"]] != list(range(count)):
                 raise RuntimeError(f"run {run_id} ended as {status} with other results than its items")
             return seconds

@@ -123,7 +123,8 @@ def test_a_step_in_no_scatter_has_no_items(finished: Finished, scope: str) -> No
 
 
 def test_one_items_output_is_read_by_its_id(finished: Finished) -> None:
-    assert finished.runs.node_output(finished.world.caller, finished.run_id, "leaf@2.1")["v"] == 3
+    output: Any = finished.runs.node_output(finished.world.caller, finished.run_id, "leaf@2.1")
+    assert output["v"] == 3
 
 
 def test_a_page_newer_than_the_header_is_never_used(finished: Finished) -> None:

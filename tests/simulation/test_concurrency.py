@@ -226,7 +226,7 @@ def test_a_key_without_a_value_is_refused_at_the_door() -> None:
 @pytest.mark.parametrize("on_limit", ["queue", "drop", "cancel_oldest"])
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("passing", [1, 3, 6])
-def test_a_coordinator_that_dies_anywhere_neither_leaks_nor_doubles_a_slot(
+def test_rule_10_a_coordinator_that_dies_anywhere_neither_leaks_nor_doubles_a_slot(
     on_limit: str, point: str, passing: int
 ) -> None:
     crowd = Crowd(on_limit)
@@ -242,7 +242,7 @@ def test_a_coordinator_that_dies_anywhere_neither_leaks_nor_doubles_a_slot(
     assert crowd.world.crowd.faults == []
 
 
-def test_the_sweeper_frees_the_slot_of_a_run_that_ended_and_did_not_say_so() -> None:
+def test_rule_10_the_sweeper_frees_the_slot_of_a_run_that_ended_and_did_not_say_so() -> None:
     crowd = Crowd("drop")
     first = crowd.come()
     (sk,) = crowd.rows(HOLDER)
@@ -294,7 +294,7 @@ def test_of_many_in_line_who_come_to_look_one_does_when_it_is_time() -> None:
 
 
 @pytest.mark.parametrize(("on_limit", "accepted"), [("drop", 5), ("queue", 30)])
-def test_of_thirty_triggers_at_once_no_more_get_a_slot_than_there_are(
+def test_rule_10_of_thirty_triggers_at_once_no_more_get_a_slot_than_there_are(
     tmp_path: Path, on_limit: str, accepted: int
 ) -> None:
     database, clock, ids = Database(tmp_path / "ductor.db"), SystemClock(), SystemIds()

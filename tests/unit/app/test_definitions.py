@@ -116,6 +116,8 @@ def test_publishing_the_same_again_makes_a_version_and_says_so(world: World) -> 
     again = world.definitions.publish(world.caller, draft.id)
     assert again.published.version == 2
     assert [violation.code for violation in again.warnings] == ["NO_CHANGES"]
+    edit(world, draft.id, 1, description="Says hello")
+    assert world.definitions.publish(world.caller, draft.id).warnings == ()
 
 
 def test_a_stale_revision_publishes_and_edits_nothing(world: World) -> None:

@@ -250,6 +250,12 @@ CASES: list[tuple[str, str, Doc, Doc]] = [
         doc({"ref": "s", "type": "subworkflow", "args": {"family_slug": "child"}}),
     ),
     (
+        "SUBWORKFLOW_RECURSION",
+        "s.args.family_slug",
+        doc({"ref": "s", "type": "subworkflow", "args": {"family_slug": "sample"}}),
+        doc({"ref": "s", "type": "subworkflow", "args": {"family_slug": "child"}}),
+    ),
+    (
         "AI_SPEC_INVALID",
         "m.args",
         doc({"ref": "m", "type": "ai_action", "args": {"model": "x", "max_tokens": 5}}),

@@ -6,7 +6,8 @@ import fcntl
 import os
 import shlex
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -71,7 +72,7 @@ from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.model.command import Announce
 from ductor.model.definition import DefinitionRow
 from ductor.model.enums import StepType
-from ductor.ports import QueueName, UnavailableError
+from ductor.ports import DeadLetters, QueueName, UnavailableError
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.steps.duration import parse_duration
 
@@ -459,6 +460,20 @@ def system_definitions(data: Path) -> list[DefinitionRow]:
         return SystemDefinitions(SqliteTable(database)).newest()
     except UnavailableError as error:
         raise StartError(str(error)) from error
+    finally:
+        database.close()
+
+
+@contextmanager
+def dead_letters(data: Path, name: QueueName) -> Iterator[DeadLetters]:
+    """The dead letters of a queue in a data folder. Raises StartError when there is no data file, UnavailableError."""
+    path = data / "ductor.db"
+    if not path.is_file():
+        raise StartError(f"there is no data file {path}")
+    database = Database(path)
+    kind = SqliteFifoQueue if name is QueueName.INTENTS else SqliteQueue
+    try:
+        yield kind(database, name, SystemClock())
     finally:
         database.close()
 

@@ -249,6 +249,21 @@ class Telling(msgspec.Struct, frozen=True):
     unheard: bool = False
 
 
+class DeadLetters(Protocol):
+    """What a queue gave up on, for an operator who has put the cause right."""
+
+    def dead_letters(self, limit: int = 100) -> tuple[tuple[Message, str], ...]:
+        """The dead messages, oldest first, each with its reason; their receipts are empty. On SQS ten at most."""
+        ...
+
+    def redrive(self, limit: int = 100) -> int:
+        """Send up to `limit` of them again, oldest first, as new messages; how many. They are removed after that:
+
+        a crash in between leaves both.
+        """
+        ...
+
+
 class Bus(Protocol):
     """Where the world outside hears of runs, and definitions that listen to them. At least once, in no order."""
 

@@ -225,6 +225,20 @@ def test_a_dead_letter_leaves_the_group_free_and_can_be_read(intents: Queue) -> 
     assert (dead.body, dead.group, dead.id, dead.receives, reason) == (b"a:1", "a", message.id, 1, "cannot be read")
 
 
+def test_dead_letters_of_a_group_are_sent_again_behind_what_it_has_now(intents: Queue) -> None:
+    send(intents, "a:1", "a:2", "b:1", "a:3")
+    for message in take(intents):
+        if message.body != b"a:3":
+            intents.dead_letter([message.receipt], "why")
+        else:
+            intents.retry([message.receipt], delay_ms=0)
+    assert intents.redrive() == 3  # type: ignore[attr-defined]
+    assert intents.dead_letters() == ()  # type: ignore[attr-defined]
+    again = bodies(take(intents))
+    assert [body for body in again if body.startswith("a")] == ["a:3", "a:1", "a:2"]
+    assert "b:1" in again
+
+
 def test_the_oldest_age_is_that_of_the_oldest_message_not_acknowledged(intents: Queue, clock: VirtualClock) -> None:
     assert intents.oldest_age_ms() == 0
     send(intents, "a:1")

@@ -115,6 +115,18 @@ def test_a_dead_letter_never_comes_again_and_can_be_read(steps: Queue, clock: Vi
     assert len(steps.dead_letters(1)) == 1  # type: ignore[attr-defined]
 
 
+def test_dead_letters_are_sent_again_as_new_messages_oldest_first(steps: Queue, clock: VirtualClock) -> None:
+    send(steps, "a", "b", "c")
+    for message in take(steps):
+        steps.dead_letter([message.receipt], "why")
+    assert steps.redrive(2) == 2  # type: ignore[attr-defined]
+    assert sorted(bodies(take(steps))) == ["a", "b"]
+    assert [m.body for m, _ in steps.dead_letters()] == [b"c"]  # type: ignore[attr-defined]
+    assert (steps.redrive(), steps.redrive()) == (1, 0)  # type: ignore[attr-defined]
+    (again,) = take(steps)
+    assert (again.body, again.receives) == (b"c", 1)
+
+
 def test_the_two_queues_are_apart(steps: Queue, intents: Queue) -> None:
     send(steps, "a")
     assert take(intents) == []

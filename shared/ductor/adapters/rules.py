@@ -21,6 +21,7 @@ from ductor.ports import (
     Index,
     Item,
     ItemTooLargeError,
+    Message,
     Op,
     Outgoing,
     Put,
@@ -185,3 +186,8 @@ def read_receipt(receipt: str) -> tuple[int, int, str]:
     """(message id, receives, group). Raises ValueError for a text that no receive returned."""
     message_id, receives, group = receipt.split(":", 2)
     return int(message_id), int(receives), group
+
+
+def again(dead: Sequence[Message], now: int) -> list[Outgoing]:
+    """Dead messages as new ones, under de-duplication ids that were never used."""
+    return [Outgoing(one.body, group=one.group, dedup_id=f"{one.id[:90]}~again~{now}") for one in dead]

@@ -60,6 +60,23 @@ def bootstrap(
     command.bootstrap(stack, reissue=reissue)
 
 
+@admin.command("dead-letters")
+def dead_letters(
+    queue: Annotated[str, typer.Argument(help="intents or steps.")],
+    redrive: Annotated[bool, typer.Option("--redrive", help="Send them again instead of listing them.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most, oldest first.")] = 100,
+    stack: Annotated[
+        str, typer.Option("--stack", help="Of this CloudFormation stack, with your AWS credentials.")
+    ] = "",
+    data: Data = Path("data"),
+    shown: Shown = Format.TEXT,
+) -> None:
+    """What a queue gave up on, each with its reason; --redrive once the cause is put right."""
+    from ductor.cli import dead_letters as command
+
+    command.run(queue, data=data, stack=stack, redrive=redrive, limit=limit, shown=shown)
+
+
 @tenants.command("create")
 def create_tenant(
     name: str,

@@ -19,6 +19,7 @@ from ductor.ports import Clock, Message, Outgoing, UnavailableError
 MAX_ENTRIES: Final = 10
 MAX_POLL_S: Final = 5
 _REMEMBERED: Final = 1_000
+_REVIVING_MS: Final = 60_000
 _MAX_REASON: Final = 2_048
 
 # What a receipt of the past is answered with. It means that the message is no longer ours, which is no error.
@@ -129,6 +130,27 @@ class SqsQueue:
         found = self._poll(self._dead_letters_url, min(MAX_ENTRIES, limit), 0, 0, ["All"])
         dead = [_dead(raw) for raw in found]
         return tuple(sorted(dead, key=lambda pair: pair[0].sent_at))
+
+    def redrive(self, limit: int = 100) -> int:
+        """Send up to `limit` dead messages again, as new ones; how many. A crash in between leaves both copies."""
+        rules.check_limit(limit)
+        done = 0
+        while done < limit:
+            found = self._poll(self._dead_letters_url, min(MAX_ENTRIES, limit - done), _REVIVING_MS, 0, ["All"])
+            if not found:
+                break
+            dead = [_dead(raw)[0] for raw in found]
+            failed = set(self.send(rules.again(dead, self._clock.now_ms())))
+            taken = [raw for place, raw in enumerate(found) if place not in failed]
+            for raw in taken:
+                with faults.translated():
+                    self._clients("sqs").delete_message(
+                        QueueUrl=self._dead_letters_url, ReceiptHandle=raw["ReceiptHandle"]
+                    )
+            done += len(taken)
+            if failed:
+                raise UnavailableError(f"the queue did not take {len(failed)} messages; {done} were sent again")
+        return done
 
     def _entry(self, place: int, message: Outgoing) -> dict[str, Any]:
         text = texts.body_text(message.body)

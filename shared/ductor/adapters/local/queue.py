@@ -50,6 +50,7 @@ _DEAD: Final = (
     "SELECT message_id, body, grp, receives, sent_at, reason FROM dead_letters WHERE queue = ? "
     "ORDER BY message_id LIMIT ?"
 )
+_REVIVED: Final = "DELETE FROM dead_letters WHERE queue = ? AND message_id = ?"
 
 
 @functools.cache
@@ -144,9 +145,20 @@ class SqliteQueue:
 
     def dead_letters(self, limit: int = 100) -> tuple[tuple[Message, str], ...]:
         """The dead messages, oldest first, each with its reason. Their receipts are empty."""
-        rules.check_limit(limit)
         with self._database.reading() as connection:
-            rows = connection.execute(_DEAD, (self._name, limit)).fetchall()
+            return self._read_dead(connection, limit)
+
+    def redrive(self, limit: int = 100) -> int:
+        """Send up to `limit` dead messages again, oldest first, as new ones; how many. All or none."""
+        with self._database.transaction() as connection:
+            dead = [message for message, _ in self._read_dead(connection, limit)]
+            self.send(rules.again(dead, self._clock.now_ms()))
+            connection.executemany(_REVIVED, [(self._name, int(message.id)) for message in dead])
+        return len(dead)
+
+    def _read_dead(self, connection: sqlite3.Connection, limit: int) -> tuple[tuple[Message, str], ...]:
+        rules.check_limit(limit)
+        rows = connection.execute(_DEAD, (self._name, limit)).fetchall()
         return tuple((Message(str(row[0]), row[1], row[2], "", row[3], row[4]), row[5]) for row in rows)
 
     def _sql(self, template: str) -> str:

@@ -97,6 +97,14 @@ class MemoryQueue:
         rules.check_limit(limit)
         return tuple(sorted(self._dead, key=lambda dead: int(dead[0].id))[:limit])
 
+    def redrive(self, limit: int = 100) -> int:
+        """Send up to `limit` dead messages again, oldest first, as new ones; how many."""
+        rules.check_limit(limit)
+        dead = sorted(self._dead, key=lambda one: int(one[0].id))[:limit]
+        self.send(rules.again([message for message, _ in dead], self._clock.now_ms()))
+        self._dead = [one for one in self._dead if one not in dead]
+        return len(dead)
+
     def next_visible_at(self) -> int | None:
         """When something can be delivered: now, the moment that something hidden may appear, or None when empty."""
         if self._ready:

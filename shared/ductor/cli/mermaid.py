@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import typer
 
+from ductor.cli.failure import Exit, Failure
 from ductor.cli.publish import read
 from ductor.cli.sources import collect
 from ductor.model.enums import EdgeType, StepType
@@ -30,9 +31,13 @@ _MAX_LABEL: Final = 60
 
 
 def run(name: str) -> None:
-    """Print the flowchart of one file."""
+    """Print the flowchart of one file. Raises Failure for one that has no steps to draw."""
     for source in collect([name]):
         _, document = read(source)
+        steps = document.get("steps")
+        if not isinstance(steps, list) or not steps:
+            hint = "a definition has `steps` and `edges`; `ductor workflow validate` says what is wrong with a file"
+            raise Failure(f"{name} has no steps to draw", code=Exit.FAILED, hint=hint)
         for line in flowchart(document):
             typer.echo(line)
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ductor.cli.mermaid import flowchart
+from pathlib import Path
+
+import pytest
+
+from ductor.cli.failure import Failure
+from ductor.cli.mermaid import flowchart, run
 
 
 def test_a_node_per_step_and_a_labelled_edge() -> None:
@@ -32,3 +37,11 @@ def test_no_text_can_break_out_of_its_label() -> None:
     label = lines[1].removeprefix('    s0(["').removesuffix('"])')
     assert '"' not in label
     assert "<b>" not in label
+
+
+@pytest.mark.parametrize("text", ["a: 1\n", "steps: []\n", "steps: 5\n"])
+def test_a_file_that_is_no_definition_is_no_empty_chart(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text(text)
+    with pytest.raises(Failure, match="has no steps to draw"):
+        run(str(path))

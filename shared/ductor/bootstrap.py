@@ -452,28 +452,30 @@ def system_definitions(data: Path) -> list[DefinitionRow]:
     """The newest version of each system definition in a data folder. Raises StartError when there is no data file."""
     from ductor.app.system_definitions import SystemDefinitions
 
-    path = data / "ductor.db"
-    if not path.is_file():
-        raise StartError(f"there is no data file {path}")
-    database = Database(path)
-    try:
-        return SystemDefinitions(SqliteTable(database)).newest()
-    except UnavailableError as error:
-        raise StartError(str(error)) from error
-    finally:
-        database.close()
+    with _data_file(data) as database:
+        try:
+            return SystemDefinitions(SqliteTable(database)).newest()
+        except UnavailableError as error:
+            raise StartError(str(error)) from error
 
 
 @contextmanager
 def dead_letters(data: Path, name: QueueName) -> Iterator[DeadLetters]:
     """The dead letters of a queue in a data folder. Raises StartError when there is no data file, UnavailableError."""
+    kind = SqliteFifoQueue if name is QueueName.INTENTS else SqliteQueue
+    with _data_file(data) as database:
+        yield kind(database, name, SystemClock())
+
+
+@contextmanager
+def _data_file(data: Path) -> Iterator[Database]:
+    """The data file of a folder, beside a server that may have it open too. Raises StartError when there is none."""
     path = data / "ductor.db"
     if not path.is_file():
         raise StartError(f"there is no data file {path}")
     database = Database(path)
-    kind = SqliteFifoQueue if name is QueueName.INTENTS else SqliteQueue
     try:
-        yield kind(database, name, SystemClock())
+        yield database
     finally:
         database.close()
 

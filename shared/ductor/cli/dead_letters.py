@@ -5,7 +5,6 @@ It reads the data file, or the queues of a stack with the operator's own AWS cre
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,13 +12,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from rich.table import Table
 
 from ductor.cli import screen
+from ductor.cli.admin_access import show
 from ductor.cli.failure import Exit, Failure
 from ductor.cli.options import Format
 from ductor.ports import DeadLetters, Message, QueueName, UnavailableError
 
+_COLUMNS: Final = ("id", "run", "receives", "sent_at", "reason", "body")
 _SHOWN: Final = 200
 """Characters of a body in the table; JSON has all of it."""
 
@@ -87,16 +87,9 @@ def _row(message: Message, reason: str) -> dict[str, Any]:
 
 
 def _list(rows: list[dict[str, Any]], shown: Format) -> None:
-    if shown is Format.JSON:
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    if not rows:
-        typer.echo("no dead letters")
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in rows[0]:
-        table.add_column(column.replace("_", " "), overflow="fold")
-    for row in rows:
-        cells = {**row, "body": row["body"][:_SHOWN], "sent_at": screen.local_time(row["sent_at"])}
-        table.add_row(*(screen.plain(str(cell)) for cell in cells.values()))
-    screen.console().print(table)
+    if shown is Format.TEXT:
+        if not rows:
+            typer.echo("no dead letters")
+            return
+        rows = [{**row, "body": row["body"][:_SHOWN], "sent_at": screen.local_time(row["sent_at"])} for row in rows]
+    show({"data": rows}, _COLUMNS, shown)

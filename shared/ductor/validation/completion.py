@@ -50,8 +50,9 @@ def _call(call: Json, context: Context) -> Json:
 
 def _with_args(call: Json, defaults: dict[str, JSON]) -> Json:
     args = call.get("args", {})
-    missing = {key: value for key, value in defaults.items() if isinstance(args, dict) and key not in args}
-    return {**call, "args": {**args, **missing}} if missing and isinstance(args, dict) else call
+    if not isinstance(args, dict) or defaults.keys() <= args.keys():
+        return call
+    return {**call, "args": {**defaults, **args}}
 
 
 def _with_connection(call: Json, name: str, context: Context) -> Json:

@@ -9,6 +9,7 @@ from ductor.api.deps import ApiDeps
 from ductor.api.routes.batches import BatchRoutes
 from ductor.api.routes.bridge import BridgeRoutes
 from ductor.api.routes.connections import ConnectionRoutes
+from ductor.api.routes.console import console_routes
 from ductor.api.routes.costs import CostRoutes
 from ductor.api.routes.decisions import DecisionRoutes
 from ductor.api.routes.definitions import DefinitionRoutes
@@ -38,6 +39,7 @@ def api_routes(deps: ApiDeps) -> tuple[Route, ...]:
     """Every route, those without a key included."""
     routes: tuple[Route, ...] = (
         *open_routes(lambda: routes),
+        *console_routes(),
         *DefinitionRoutes(deps.definitions).routes(),
         *RunRoutes(deps.triggers, deps.controls).routes(),
         *DecisionRoutes(deps.decisions, deps.signals).routes(),

@@ -20,6 +20,10 @@ _PARAMETER: Final = re.compile(r"<(\w+)>")
 _JSON: Final = "application/json"
 _PAGES: Final = {"/docs": "text/html"}
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_ABOUT: Final = (
+    "Durable workflows in your own account. Null in an optional field of a request is the same as leaving it out; "
+    "in a field that takes any JSON it is a value."
+)
 _QUERY: Final[dict[str, Document]] = {
     "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT},
     "active_only": {"type": "string", "enum": ["true", "false"]},
@@ -38,7 +42,8 @@ _REFUSALS: Final = {
 
 
 def openapi_document(routes: tuple[Route, ...], version: str) -> Document:
-    """An OpenAPI 3.1 document of all routes."""
+    """An OpenAPI 3.1 document of all routes but the unlisted ones."""
+    routes = tuple(route for route in routes if route.listed)
     inputs = [(route.body, "validation") for route in routes if route.body]
     outputs = [(route.answer, "serialization") for route in routes if route.answer]
     keys: Any = dict.fromkeys([*inputs, *outputs, (ErrorAnswer, "serialization")])
@@ -50,7 +55,7 @@ def openapi_document(routes: tuple[Route, ...], version: str) -> Document:
         paths.setdefault(path, {})[route.method.lower()] = _operation(route, refs, schemas)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Ductor", "version": version, "description": "Durable workflows in your own account."},
+        "info": {"title": "Ductor", "version": version, "description": _ABOUT},
         "paths": paths,
         "components": {
             "schemas": schemas,

@@ -44,6 +44,16 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Raw:
+    """An answer whose status and headers the route itself decides."""
+
+    status: int
+    content_type: str
+    body: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Elsewhere:
     """303: what was asked for is read at `location`. `answer` says the same in the body."""
 
@@ -56,19 +66,20 @@ class Route:
     """One route. `path` has parameters as `<name>`; `body` and `answer` are its models.
 
     `scope` is what the use case asks of the caller, here only for the document. `open` routes need no key. `query`
-    names the parameters; a trailing `.` stands for any name that starts so.
+    names the parameters; a trailing `.` stands for any name that starts so. Only `listed` routes are documented.
     """
 
     method: str
     path: str
     summary: str
-    handle: Callable[[Call], AnswerModel | Page | Elsewhere]
+    handle: Callable[[Call], AnswerModel | Page | Raw | Elsewhere]
     answer: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
     query: tuple[str, ...] = ()
     scope: str = ""
     status: int = 200
     open: bool = False
+    listed: bool = True
 
 
 class Router:
@@ -112,6 +123,8 @@ class Router:
         answer = route.handle(call)
         if isinstance(answer, Page):
             return _response(route.status, answer.body, answer.content_type)
+        if isinstance(answer, Raw):
+            return _response(answer.status, answer.body, answer.content_type, answer.headers)
         if isinstance(answer, Elsewhere):
             headers = {"Location": answer.location, "Cache-Control": "no-store"}
             return _response(303, answer.answer.model_dump_json(), headers=headers)

@@ -5,13 +5,38 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
 
 
 class RequestModel(BaseModel):
-    """Base of request bodies: exact types, no unknown fields."""
+    """Base of request bodies: exact types, no unknown fields.
+
+    An optional field that is null counts as absent, at every depth. In a field that takes any JSON, null is a value.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or None not in data.values():
+            return data
+        return {name: value for name, value in data.items() if value is not None or not cls._optional(name)}
+
+    @classmethod
+    def _optional(cls, name: str) -> bool:
+        field = cls.model_fields.get(name)
+        return field is not None and not field.is_required() and field.annotation is not Any
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Says of every optional field that it may be null."""
+        schema = handler(core_schema)
+        fields = handler.resolve_ref_schema(schema).get("properties", {})
+        for name in filter(cls._optional, fields):
+            fields[name] = _or_null(fields[name])
+        return schema
 
 
 class AnswerModel(BaseModel):
@@ -56,6 +81,16 @@ class EmptyBody(RequestModel):
 
 
 JsonObject = dict[str, Any]
+
+_NULL = {"type": "null"}
+_BESIDE = ("title", "description", "default")
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if _NULL in schema.get("anyOf", ()):
+        return schema
+    beside = {key: schema[key] for key in _BESIDE if key in schema}
+    return {"anyOf": [{key: value for key, value in schema.items() if key not in beside}, _NULL], **beside}
 
 
 def rfc3339(at: int | None) -> str | None:

@@ -10,7 +10,7 @@ from ductor.api.models.common import AnswerModel, RequestModel, When
 
 
 class ConnectionFields(RequestModel):
-    """What may be changed; omitted fields stay as they are, null removes a setting or a secret."""
+    """What may be changed; omitted fields stay as they are, null for a name in settings or secrets removes it."""
 
     title: str | None = None
     settings: dict[str, Any] | None = Field(None, description="Not secret, and shown.")

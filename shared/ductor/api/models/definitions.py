@@ -13,7 +13,7 @@ LIST_PARAMETERS: Final = ("status", "q", "tags", "family_slug", "limit", "cursor
 
 
 class DefinitionDocument(RequestModel):
-    """A definition as it is written. The validator reads it and names every fault; here it is only described."""
+    """A definition as it is written; null counts as absent."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -36,7 +36,7 @@ class DefinitionDocument(RequestModel):
 
 
 class DraftEdit(RequestModel):
-    """Top-level fields to replace (null removes one) and operations, applied in order, all or nothing."""
+    """Top-level fields to replace (null takes one out) and operations, applied in order, all or nothing."""
 
     model_config = ConfigDict(extra="allow")
 

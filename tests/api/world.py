@@ -40,28 +40,27 @@ class ApiWorld(World):
 
     def __init__(self) -> None:
         super().__init__()
-        self.handler = build_api(
-            ApiDeps(
-                identity=KeyIdentity(self.keys),
-                keys=self.keys,
-                definitions=self.definitions,
-                triggers=self.triggers,
-                controls=self.controls,
-                decisions=self.decisions,
-                events=self.events,
-                bridge=self.bridge,
-                signals=self.signals,
-                runs=self.runs,
-                operations=self.operations,
-                schedules=self.scheduling.schedules,
-                continuations=self.continuations,
-                trees=self.trees,
-                costs=self.costs,
-                admin=self.admin,
-                clock=self.clock,
-                ids=self.ids,
-            )
+        self.deps = ApiDeps(
+            identity=KeyIdentity(self.keys),
+            keys=self.keys,
+            definitions=self.definitions,
+            triggers=self.triggers,
+            controls=self.controls,
+            decisions=self.decisions,
+            events=self.events,
+            bridge=self.bridge,
+            signals=self.signals,
+            runs=self.runs,
+            operations=self.operations,
+            schedules=self.scheduling.schedules,
+            continuations=self.continuations,
+            trees=self.trees,
+            costs=self.costs,
+            admin=self.admin,
+            clock=self.clock,
+            ids=self.ids,
         )
+        self.handler = build_api(self.deps)
         self.key = self.keys.issue(self.tenant, "test", roles=["admin"]).plaintext
 
     def event(

@@ -17,6 +17,7 @@ from ductor.cli.operate import add_to as add_controls
 from ductor.cli.operate_many import add_to as add_jobs
 from ductor.cli.operate_steps import add_to as add_step_controls
 from ductor.cli.options import DATA_HELP, CaseFormat, Format, LogLevel
+from ductor.cli.run_list import add_to as add_run_list
 from ductor.cli.schedules import schedules
 
 _BEGAN = time.monotonic()
@@ -47,6 +48,7 @@ workflow = typer.Typer(
 )
 runs = typer.Typer(name="runs", help="Runs on a server: list, show, watch, control.", no_args_is_help=True)
 authoring.add_to(workflow)
+add_run_list(runs)
 add_controls(runs)
 add_step_controls(runs)
 add_jobs(app, runs)
@@ -187,25 +189,6 @@ def schema() -> None:
     from ductor.cli import validate as command
 
     command.print_schema()
-
-
-@runs.command("list")
-def list_runs(  # noqa: PLR0913 (one parameter per option)
-    family: Annotated[str, typer.Option(help="Only runs of this family.")] = "",
-    status: Annotated[str, typer.Option(help="Only runs in this state, such as failed.")] = "",
-    active: Annotated[bool, typer.Option("--active", help="Only runs that have not ended.")] = False,
-    subject: Annotated[str, typer.Option(metavar="TYPE:ID", help="Only runs about this subject.")] = "",
-    label: Labels = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
-    cursor: Annotated[str, typer.Option(help="Continue after an earlier page.")] = "",
-    shown: Shown = Format.TEXT,
-    data: Data = Path("data"),
-) -> None:
-    """List runs, newest first."""
-    from ductor.cli import runs as command
-
-    wanted = command.Filter(family, status, active, subject, tuple(label or ()), limit, cursor)
-    command.show_list(wanted, shown=shown, data=data)
 
 
 @runs.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +16,6 @@ from ductor.cli.access import find
 from ductor.cli.client import Client
 from ductor.cli.follow import follow, require_completed
 from ductor.cli.options import Format
-from ductor.cli.values import labels, pair
 
 Document = dict[str, Any]
 
@@ -25,37 +23,8 @@ WIDE: Final = 110
 """Columns of a terminal that has room for everything."""
 
 
-@dataclass(frozen=True)
-class Filter:
-    """Which runs, as the options say; empty means all."""
-
-    family: str
-    status: str
-    active: bool
-    subject: str
-    labels: tuple[str, ...]
-    limit: int
-    cursor: str
-
-    def query(self) -> dict[str, str]:
-        """The query string of the list route. Raises Failure for a malformed option."""
-        kind, subject = pair(self.subject, ":", "--subject", "type:id") if self.subject else ("", "")
-        query = {
-            "workflow_type": self.family,
-            "status": self.status,
-            "active_only": "true" if self.active else "",
-            "subject_type": kind,
-            "subject_id": subject,
-            "limit": str(self.limit),
-            "cursor": self.cursor,
-        }
-        query |= {f"label.{key}": value for key, value in labels(self.labels)}
-        return {name: value for name, value in query.items() if value}
-
-
-def show_list(wanted: Filter, *, shown: Format, data: Path) -> None:
-    """Print one page of runs, and how to get the next."""
-    query = wanted.query()
+def show_list(query: dict[str, str], *, shown: Format, data: Path) -> None:
+    """Print one page of the runs that the query of the list route finds, and how to get the next."""
     with Client(find(data)) as client:
         rows, cursor = client.runs(query)
     if shown is Format.JSON:

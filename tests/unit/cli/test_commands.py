@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import socket
 import sqlite3
 import subprocess
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tests.api.world import ApiWorld
 from tests.unit.cli.server import Server, snapshot
 from typer.testing import CliRunner, Result
 
 from ductor import __version__
+from ductor.api.app import api_routes
 from ductor.bootstrap import local_app
 from ductor.cli import runs, serve, trigger
 from ductor.cli.failure import Exit
@@ -110,6 +113,63 @@ def test_runs_list_shows_a_line_per_run_and_the_next_page(monkeypatch: pytest.Mo
         "subject_id": "7",
         "limit": "20",
     }
+
+
+EVERY_FILTER = {
+    "--family": ("orders", {"workflow_type": "orders"}),
+    "--status": ("failed", {"status": "failed"}),
+    "--active": (None, {"active_only": "true"}),
+    "--started-after": ("-1h", {"started_after": "-1h"}),
+    "--started-before": ("2026-01-01T00:00:00Z", {"started_before": "2026-01-01T00:00:00Z"}),
+    "--subject": ("lead:7:a", {"subject_type": "lead", "subject_id": "7:a"}),
+    "--label": ("order=o-1", {"label.order": "o-1"}),
+    "--attr": ("tier=gold", {"attr.tier": "gold"}),
+    "--root": ("r-1", {"root_run_id": "r-1"}),
+    "--parent": ("r-2", {"parent_run_id": "r-2"}),
+    "--journey": ("j-1", {"journey_id": "j-1"}),
+    "--schedule": ("nightly", {"schedule": "nightly"}),
+    "--environment": ("prod", {"environment": "prod"}),
+    "--definition": ("d-1", {"definition_id": "d-1"}),
+    "--q": ("o-", {"q": "o-"}),
+    "--limit": ("7", {"limit": "7"}),
+    "--cursor": ("c-2", {"cursor": "c-2"}),
+}
+
+
+def listed(monkeypatch: pytest.MonkeyPatch, options: list[str]) -> dict[str, str]:
+    """The query that `runs list` sends."""
+    server = Server({"GET /api/workflows/runs": [(200, {"data": [], "next_cursor": None})]})
+    monkeypatch.setattr(runs, "Client", lambda _access: server.client())
+    result = RUNNER.invoke(app, ["runs", "list", *options], env=KEYS)
+    assert result.exit_code == 0, result.stderr
+    return dict(server.requests[0].url.params)
+
+
+@pytest.mark.parametrize("option", EVERY_FILTER)
+def test_an_option_of_runs_list_is_its_filter(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    value, query = EVERY_FILTER[option]
+    assert listed(monkeypatch, [option, *([value] if value else [])]) == {"limit": "20", **query}
+
+
+def test_every_filter_of_the_list_of_runs_has_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = [word for option, (value, _) in EVERY_FILTER.items() for word in (option, value) if word]
+    sent = {re.sub(r"^(label|attr)\..*", r"\1.", name) for name in listed(monkeypatch, options)}
+    routes = api_routes(ApiWorld().deps)
+    assert sent == {name for route in routes if route.path == "/api/workflows/runs" for name in route.query}
+
+
+@pytest.mark.parametrize(("subject", "query"), [("lead:", {"subject_type": "lead"}), (":7", {"subject_id": "7"})])
+def test_runs_list_takes_one_side_of_a_subject(
+    monkeypatch: pytest.MonkeyPatch, subject: str, query: dict[str, str]
+) -> None:
+    assert listed(monkeypatch, ["--subject", subject]) == {"limit": "20", **query}
+
+
+@pytest.mark.parametrize("options", [["--subject", "lead"], ["--subject", ":"], ["--attr", "tier"], ["--label", "=x"]])
+def test_runs_list_says_how_a_pair_is_written(options: list[str]) -> None:
+    result = RUNNER.invoke(app, ["runs", "list", *options], env=KEYS)
+    assert result.exit_code == Exit.USAGE
+    assert f"{options[0]}: write it as" in result.stderr
 
 
 def test_runs_show_has_error_and_output_of_every_node(monkeypatch: pytest.MonkeyPatch) -> None:

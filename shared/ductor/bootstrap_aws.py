@@ -17,9 +17,10 @@ from ductor.adapters.aws.bus import EventBridgeBus
 from ductor.adapters.aws.clients import Clients
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.records import messages_of
+from ductor.adapters.aws.scheduler import ScheduleTarget
 from ductor.adapters.aws.secrets import SsmSecrets
 from ductor.adapters.aws.table import DynamoTable
-from ductor.adapters.aws.timers import AwsTimers, TimersTarget, read_wake
+from ductor.adapters.aws.timers import AwsTimers, read_wake
 from ductor.adapters.aws.unit import SeparateUnit
 from ductor.adapters.local.system import SystemClock, SystemIds
 from ductor.app.library import Library
@@ -118,19 +119,18 @@ class Parts:
 
     @cached_property
     def timers(self) -> AwsTimers:
-        target = TimersTarget(
-            queue_url=self.settings.need("DUCTOR_TIMERS_URL"),
+        target = ScheduleTarget(
             queue_arn=self.settings.need("DUCTOR_TIMERS_ARN"),
             group=self.settings.need("DUCTOR_SCHEDULE_GROUP"),
             role_arn=self.settings.need("DUCTOR_SCHEDULE_ROLE_ARN"),
         )
-        return AwsTimers(target, self.clients, self.clock)
+        return AwsTimers(target, self.settings.need("DUCTOR_TIMERS_URL"), self.clients, self.clock)
 
     @cached_property
     def cron(self) -> AwsCronSchedules:
-        from ductor.adapters.aws.cron import AwsCronSchedules, CronTarget
+        from ductor.adapters.aws.cron import AwsCronSchedules
 
-        target = CronTarget(
+        target = ScheduleTarget(
             queue_arn=self.settings.need("DUCTOR_CRON_ARN"),
             group=self.settings.need("DUCTOR_CRON_GROUP"),
             role_arn=self.settings.need("DUCTOR_CRON_ROLE_ARN"),

@@ -15,8 +15,9 @@ from ductor.adapters.aws.blobs import S3Blobs
 from ductor.adapters.aws.clients import Clients
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.rows import row_class
+from ductor.adapters.aws.scheduler import ScheduleTarget
 from ductor.adapters.aws.table import DynamoTable
-from ductor.adapters.aws.timers import AwsTimers, TimersTarget
+from ductor.adapters.aws.timers import AwsTimers
 from ductor.adapters.aws.unit import SeparateUnit
 from ductor.testing.memory import VirtualClock
 
@@ -62,8 +63,8 @@ class Resources:
         self.timers_url = self._make("timers", MAX_BYTES)
         arn = f"arn:aws:sqs:us-east-1:000000000000:{self._name}-timers"
         role = "arn:aws:iam::000000000000:role/scheduler"
-        target = TimersTarget(queue_url=self.timers_url, queue_arn=arn, group=self._name, role_arn=role)
-        self.timers = AwsTimers(target, self.clients, clock)
+        target = ScheduleTarget(queue_arn=arn, group=self._name, role_arn=role)
+        self.timers = AwsTimers(target, self.timers_url, self.clients, clock)
         self.blobs = S3Blobs(self._name, self.clients)
 
     def close(self) -> None:

@@ -13,10 +13,11 @@ from tests.contract.implementations import Backend
 
 from ductor.adapters.aws.blobs import S3Blobs
 from ductor.adapters.aws.clients import Clients
-from ductor.adapters.aws.cron import AwsCronSchedules, CronTarget
+from ductor.adapters.aws.cron import AwsCronSchedules
 from ductor.adapters.aws.queue import SqsQueue
+from ductor.adapters.aws.scheduler import ScheduleTarget
 from ductor.adapters.aws.table import DynamoTable
-from ductor.adapters.aws.timers import AwsTimers, TimersTarget, read_wake
+from ductor.adapters.aws.timers import AwsTimers, read_wake
 from ductor.adapters.aws.unit import SeparateUnit
 from ductor.testing.memory import VirtualClock
 
@@ -55,16 +56,15 @@ class Emulator:
         self.clients("scheduler").create_schedule_group(Name="ductor")
         self.intents, self.steps = self._queue("intents.fifo"), self._queue("steps")
         self.timers_url = self._make("timers", MAX_BYTES)
-        self.target = TimersTarget(
-            queue_url=self.timers_url,
+        self.target = ScheduleTarget(
             queue_arn="arn:aws:sqs:us-east-1:123456789012:timers",
             group="ductor",
             role_arn="arn:aws:iam::123456789012:role/scheduler",
         )
-        self.timers = AwsTimers(self.target, self.clients, clock)
+        self.timers = AwsTimers(self.target, self.timers_url, self.clients, clock)
         self.clients("scheduler").create_schedule_group(Name="cron")
         self.schedule_url = self._make("schedule", MAX_BYTES)
-        self.cron_target = CronTarget(
+        self.cron_target = ScheduleTarget(
             queue_arn="arn:aws:sqs:us-east-1:123456789012:schedule",
             group="cron",
             role_arn="arn:aws:iam::123456789012:role/cron",

@@ -108,10 +108,10 @@ def test_a_scheduler_that_is_away_keeps_its_schedule(emulator: Emulator, monkeyp
     at = emulator.clock.now_ms() + DAY
     emulator.timers.arm("r", at)
 
-    def away(name: str) -> None:
+    def away(service: str) -> None:
         raise UnavailableError("away")
 
-    monkeypatch.setattr(emulator.timers, "_delete", away)
+    monkeypatch.setattr(emulator.timers, "_clients", away)
     assert not emulator.timers.disarm("r", at)
     assert len(schedules(emulator)) == 1
 

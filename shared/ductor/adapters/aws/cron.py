@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 
 from ductor.adapters.aws import faults
 from ductor.adapters.aws.clients import Clients
+from ductor.adapters.aws.scheduler import EXISTS, ScheduleTarget
 from ductor.model.recurrence import Calendar, Recurrence, ScheduleKey
 from ductor.ports import Clock
 
@@ -26,17 +27,7 @@ MAX_EXPRESSION: Final = 256
 _DUE: Final = "<aws.scheduler.scheduled-time>"
 """Scheduler puts in its place when the call was due, as 2026-11-29T10:05:00Z."""
 
-_EXISTS: Final = "ConflictException"
-_UNKNOWN: Final = "ResourceNotFoundException"
 _SHORTEST_RANGE: Final = 3
-
-
-class CronTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Where calls go: the schedule queue, and the group and role of the schedules that send to it."""
-
-    queue_arn: str
-    group: str
-    role_arn: str
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -62,7 +53,7 @@ class Call(msgspec.Struct, frozen=True):
 class AwsCronSchedules:
     """`ports.CronSchedules`: one schedule of the group per calendar, under names that the key alone decides."""
 
-    def __init__(self, target: CronTarget, clients: Clients, clock: Clock) -> None:
+    def __init__(self, target: ScheduleTarget, clients: Clients, clock: Clock) -> None:
         self._target = target
         self._clients = clients
         self._clock = clock
@@ -75,28 +66,18 @@ class AwsCronSchedules:
             for place, calendar in enumerate(recurrence.calendars):
                 self._upsert(self._request(key, place, calendar, recurrence))
             for place in range(len(recurrence.calendars), MAX_CALENDARS):
-                self._delete(key, place)
+                self._target.delete(self._clients, schedule_name(key, place))
 
     def remove(self, key: ScheduleKey) -> None:
         """Raises UnavailableError."""
         with faults.translated():
             for place in range(MAX_CALENDARS):
-                self._delete(key, place)
+                self._target.delete(self._clients, schedule_name(key, place))
 
     def _request(self, key: ScheduleKey, place: int, calendar: Calendar, recurrence: Recurrence) -> dict[str, Any]:
         call = Call(key.tenant, key.family_slug, key.environment, _DUE)
-        request: dict[str, Any] = {
-            "Name": schedule_name(key, place),
-            "GroupName": self._target.group,
-            "ScheduleExpression": expression(calendar),
-            "ScheduleExpressionTimezone": recurrence.timezone,
-            "FlexibleTimeWindow": {"Mode": "OFF"},
-            "Target": {
-                "Arn": self._target.queue_arn,
-                "RoleArn": self._target.role_arn,
-                "Input": msgspec.json.encode(call).decode(),
-            },
-        }
+        text = msgspec.json.encode(call).decode()
+        request = self._target.request(schedule_name(key, place), expression(calendar), recurrence.timezone, text)
         now = self._clock.now_ms()
         # Scheduler refuses bounds in the past; those need no telling.
         if recurrence.start_at > now:
@@ -109,16 +90,9 @@ class AwsCronSchedules:
         try:
             self._clients("scheduler").create_schedule(**request)
         except ClientError as error:
-            if faults.code_of(error) != _EXISTS:
+            if faults.code_of(error) != EXISTS:
                 raise
             self._clients("scheduler").update_schedule(**request)
-
-    def _delete(self, key: ScheduleKey, place: int) -> None:
-        try:
-            self._clients("scheduler").delete_schedule(Name=schedule_name(key, place), GroupName=self._target.group)
-        except ClientError as error:
-            if faults.code_of(error) != _UNKNOWN:
-                raise
 
 
 def schedule_name(key: ScheduleKey, place: int) -> str:

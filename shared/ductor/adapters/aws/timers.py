@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import math
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from botocore.exceptions import ClientError
 
 from ductor.adapters.aws import faults
 from ductor.adapters.aws.clients import Clients
+from ductor.adapters.aws.scheduler import EXISTS, ScheduleTarget
 from ductor.ports import Clock, UnavailableError
 
 MINUTE_MS: Final = 60_000
@@ -25,8 +26,6 @@ MAX_AHEAD_MS: Final = 366 * 24 * 60 * MINUTE_MS
 """A schedule is never set farther ahead; what is left then is armed again."""
 
 _GRID_MS: Final = 30 * 24 * 60 * MINUTE_MS
-_EXISTS: Final = "ConflictException"
-_UNKNOWN: Final = "ResourceNotFoundException"
 
 
 class Wake(msgspec.Struct, frozen=True):
@@ -36,20 +35,15 @@ class Wake(msgspec.Struct, frozen=True):
     at: int
 
 
-class TimersTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Where wake-ups go: the timers queue, and the group and role of schedules that send to it."""
-
-    queue_url: str
-    queue_arn: str
-    group: str
-    role_arn: str
-
-
 class AwsTimers:
-    """`ports.Timers` on SQS and EventBridge Scheduler. A wake-up comes up to two minutes early: check its deadline."""
+    """`ports.Timers` on SQS and EventBridge Scheduler. A wake-up comes up to two minutes early: check its deadline.
 
-    def __init__(self, target: TimersTarget, clients: Clients, clock: Clock) -> None:
+    `queue_url` is the queue that `target` names, where near wake-ups wait themselves.
+    """
+
+    def __init__(self, target: ScheduleTarget, queue_url: str, clients: Clients, clock: Clock) -> None:
         self._target = target
+        self._queue_url = queue_url
         self._clients = clients
         self._clock = clock
 
@@ -70,40 +64,26 @@ class AwsTimers:
             return True
         try:
             with faults.translated():
-                self._delete(schedule_name(Wake(run_id, at), fire_time(at, now)))
+                self._target.delete(self._clients, schedule_name(Wake(run_id, at), fire_time(at, now)))
         except (UnavailableError, faults.AwsRefusedError):
             return False
         return True
 
-    def _delete(self, name: str) -> None:
-        try:
-            self._clients("scheduler").delete_schedule(Name=name, GroupName=self._target.group)
-        except ClientError as error:
-            if faults.code_of(error) != _UNKNOWN:
-                raise
-
     def _delay(self, wake: Wake, delay_ms: int) -> None:
         with faults.translated():
             self._clients("sqs").send_message(
-                QueueUrl=self._target.queue_url, MessageBody=_text(wake), DelaySeconds=math.ceil(delay_ms / 1000)
+                QueueUrl=self._queue_url, MessageBody=_text(wake), DelaySeconds=math.ceil(delay_ms / 1000)
             )
 
     def _schedule(self, wake: Wake, fire_at: int) -> None:
         when = datetime.fromtimestamp(fire_at / 1000, UTC)
-        request: dict[str, Any] = {
-            "Name": schedule_name(wake, fire_at),
-            "GroupName": self._target.group,
-            "ScheduleExpression": f"at({when:%Y-%m-%dT%H:%M:%S})",
-            "ScheduleExpressionTimezone": "UTC",
-            "FlexibleTimeWindow": {"Mode": "OFF"},
-            "ActionAfterCompletion": "DELETE",
-            "Target": {"Arn": self._target.queue_arn, "RoleArn": self._target.role_arn, "Input": _text(wake)},
-        }
+        name, expression = schedule_name(wake, fire_at), f"at({when:%Y-%m-%dT%H:%M:%S})"
+        request = self._target.request(name, expression, "UTC", _text(wake))
         with faults.translated():
             try:
-                self._clients("scheduler").create_schedule(**request)
+                self._clients("scheduler").create_schedule(**request, ActionAfterCompletion="DELETE")
             except ClientError as error:
-                if faults.code_of(error) != _EXISTS:
+                if faults.code_of(error) != EXISTS:
                     raise  # else the same wake-up is armed already
 
 

@@ -11,7 +11,7 @@ from ductor.actions.action import Action
 from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError, AttemptCancelledError
 from ductor.actions.exact import NotExactError, exact, holds_non_finite
-from ductor.model.errors import StepError, clip
+from ductor.model.errors import StepError, clip, message_of, raised
 from ductor.model.json import JSON
 
 MAX_ERROR_DETAILS_BYTES: Final = 8_192
@@ -39,10 +39,10 @@ def failure(exc: Exception) -> StepError:
     """What an attempt records for an exception. Texts are cut at 8 KB on a character boundary; never raises."""
     if isinstance(exc, ActionError):
         code = clip(str(exc.code), _MAX_CODE_BYTES) or "ACTION_FAILED"
-        return StepError(code, clip(str(exc.message)), bool(exc.retryable), _details(exc.details))
+        return StepError(code, message_of(str(exc.message)), bool(exc.retryable), _details(exc.details))
     if isinstance(exc, AttemptCancelledError):
-        return StepError("CANCELLED", clip(_text(exc)), retryable=False)
-    return StepError("ACTION_FAILED", clip(f"{type(exc).__name__}: {_text(exc)}"))
+        return StepError("CANCELLED", message_of(_text(exc)), retryable=False)
+    return StepError("ACTION_FAILED", raised(exc, _text(exc)))
 
 
 def _object(output: object) -> JSON:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ductor.app.worker import Claimed, Finished, Worker
-from ductor.model.errors import StepError, clip
+from ductor.model.errors import StepError, raised
 from ductor.ports import UnavailableError, Unit
 
 BATCH: Final = 200
@@ -88,7 +88,7 @@ class ActionPool:
         try:
             return self._worker.execute(claimed)
         except BaseException as fault:  # noqa: BLE001 - what ends a thread must not end this one and hold its place
-            return Finished(claimed, error=StepError("ACTION_FAILED", clip(f"{type(fault).__name__}: {fault}")))
+            return Finished(claimed, error=StepError("ACTION_FAILED", raised(fault)))
 
     def _record_all(self) -> None:
         while True:

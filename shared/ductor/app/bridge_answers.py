@@ -20,7 +20,7 @@ from ductor.app.bridge_tokens import TokenRef, genuine, read
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.refusals import invalid, not_found, precondition
 from ductor.model.attempt import Attempt, AttemptStatus
-from ductor.model.errors import ErrorCode, RefusedError, StepError, clip, refuse
+from ductor.model.errors import ErrorCode, RefusedError, StepError, clip, message_of, refuse
 from ductor.model.intent import Intent
 from ductor.model.json import JSON, encode
 from ductor.model.payload import MAX_OUTPUT_BYTES, ROW_BYTES, Payload, Stored, stage
@@ -118,7 +118,7 @@ class BridgeAnswers:
         if not 1 <= len(failure.code) <= MAX_ERROR_CODE:
             raise invalid("FIELD_INVALID", f"a code has 1 to {MAX_ERROR_CODE} characters", "code")
         _check_size(failure.details, MAX_DETAILS_BYTES, "details")
-        error = StepError(clip(failure.code), clip(failure.message), failure.retryable, failure.details)
+        error = StepError(clip(failure.code), message_of(failure.message), failure.retryable, failure.details)
 
         def end(attempt: Attempt, now: int) -> Attempt:
             return msgspec.structs.replace(

@@ -17,7 +17,7 @@ from ductor.app.places import Places
 from ductor.app.refusals import invalid, node_not_found, precondition
 from ductor.model.definition import Step
 from ductor.model.enums import NodeStatus, StepType
-from ductor.model.errors import ErrorCode, refuse
+from ductor.model.errors import ErrorCode, message_of, refuse
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.run import NodeState, RunState
@@ -115,7 +115,7 @@ class Decisions:
         require(caller, Scope.RUN_WRITE)
         error = given.error
         said = {"payload": given.payload, "error": msgspec.to_builtins(error)}
-        resolution = Resolution(True, error.code, error.message, error.details) if error else Resolution()
+        resolution = Resolution(True, error.code, message_of(error.message), error.details) if error else Resolution()
         if error is not None:
             _check_length(error.code, MAX_ERROR_CODE, "error.code")
             _check_length(error.message, MAX_ERROR_MESSAGE, "error.message")

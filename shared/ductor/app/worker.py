@@ -25,7 +25,7 @@ from ductor.app.connected_run import NoConnections, Resolver, execute_connected
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.payloads import PayloadMissingError, PayloadStore
 from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, ModelUse, added
-from ductor.model.errors import StepError
+from ductor.model.errors import StepError, raised
 from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.payload import MAX_OUTPUT_BYTES, ROW_BYTES, Inline, Payload, stage
@@ -220,7 +220,7 @@ class Worker:
             return Finished(claimed, error=failure(fault))
         except SystemExit as fault:
             # Meant for its own process, by code that was not written for a worker.
-            return Finished(claimed, error=StepError("ACTION_FAILED", f"SystemExit: {fault}"))
+            return Finished(claimed, error=StepError("ACTION_FAILED", raised(fault)))
         if len(data) > MAX_OUTPUT_BYTES:
             message = f"the output has {len(data)} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
             return Finished(claimed, error=StepError("OUTPUT_TOO_LARGE", message, retryable=False))

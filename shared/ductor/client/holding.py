@@ -109,7 +109,8 @@ class Holding:
             self._fail(held, error.code, error.message, error.retryable, error.details)
         except Exception as error:  # noqa: BLE001 - a handler may raise anything; it becomes the task's failure
             _log.exception("%r failed", task)
-            self._fail(held, "TASK_FAILED", f"{type(error).__name__}: {error}", True, None)
+            said = str(error)
+            self._fail(held, "TASK_FAILED", f"{type(error).__name__}{': ' if said else ''}{said}", True, None)
         else:
             self._complete(held, output)
 

@@ -46,6 +46,20 @@ def clip(text: str, limit: int = MAX_ERROR_TEXT_BYTES) -> str:
     return raw[:limit].decode("utf-8", "ignore")
 
 
+NO_MESSAGE: Final = "no message was given"
+
+
+def message_of(given: str) -> str:
+    """What somebody outside gave as the message of a failure, clipped; of nothing but blanks it says so."""
+    return clip(given) if given.strip() else NO_MESSAGE
+
+
+def raised(fault: BaseException, said: str | None = None) -> str:
+    """The type of an exception and what it says (`said`, if that is no matter of `str`), clipped; many say nothing."""
+    text = str(fault) if said is None else said
+    return clip(f"{type(fault).__name__}: {text}" if text.strip() else type(fault).__name__)
+
+
 class ErrorCode(StrEnum):
     """The `error_code` of a refusal; each maps to one HTTP status."""
 

@@ -145,3 +145,16 @@ def test_a_validation_inside_the_action_shows_no_values() -> None:
 
     assert message.startswith("ValidationError: n: ")
     assert "secret-token" not in message
+
+
+@pytest.mark.parametrize(
+    ("exc", "message"),
+    [
+        (ActionError("BUSY", ""), "no message was given"),
+        (AttemptCancelledError(), "no message was given"),
+        (ValueError(), "ValueError"),
+        (ValueError(" "), "ValueError"),
+    ],
+)
+def test_what_says_nothing_gets_a_text(exc: Exception, message: str) -> None:
+    assert failure(exc).message == message

@@ -182,6 +182,26 @@ def test_the_same_failure_may_be_sent_again_and_a_result_after_it_is_refused() -
     assert desk.row().late_output is None
 
 
+@pytest.mark.parametrize("message", ["", " \n"])
+def test_a_failure_without_a_message_says_so_wherever_it_is_shown(message: str) -> None:
+    desk = Desk()
+    failed(desk, desk.take(), code="BUSY", message=message, retryable=False)
+    desk.settle()
+    state = desk.world.state(desk.run_id)
+    told, node, run = desk.row().error, state.root.nodes["b"].error, state.error
+    assert told and node and run
+    assert (told.message, node.message, run.message) == (*["no message was given"] * 2, "b: no message was given")
+
+
+def test_a_resolution_as_failed_without_a_message_says_so() -> None:
+    desk = Desk()
+    given = Resolve(request_id="r", error=ErrorGiven(code="LOST", message=""))
+    desk.world.decisions.resolve(desk.world.caller, desk.run_id, "b", given)
+    desk.settle()
+    error = desk.world.state(desk.run_id).root.nodes["b"].error
+    assert error and (error.code, error.message) == ("LOST", "no message was given")
+
+
 @pytest.mark.parametrize("code_", ["", "x" * 65])
 def test_odd_codes(code_: str) -> None:
     desk = Desk()

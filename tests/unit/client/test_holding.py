@@ -68,6 +68,7 @@ def test_what_a_handler_returns_is_the_output(
         ),
         (FatalTaskError("x", details=object()), {"code": "TASK_FAILED", "message": "x", "retryable": False}),
         (FatalTaskError("x", details="y" * 9_000), {"code": "TASK_FAILED", "message": "x", "retryable": False}),
+        (RuntimeError(), {"code": "TASK_FAILED", "message": "RuntimeError", "retryable": True}),
         (KeyError("v"), {"code": "TASK_FAILED", "message": "KeyError: 'v'", "retryable": True}),
     ],
 )

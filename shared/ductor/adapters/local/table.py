@@ -26,6 +26,23 @@ _PUT_PRESENT: Final = (
     "WHERE pk = ?1 AND sk = ?2"
 )
 _PUT_VERSION: Final = _PUT_PRESENT + " AND version = ?12"
+# A write that leaves the index entries as they are: naming the columns, even with the values they have, makes SQLite
+# write each entry anew (5 of 9 us, and as much again in the commit). It changes nothing where they differ.
+_PUT_VERSION_SAME: Final = (
+    "UPDATE rows SET version = ?3, body = ?4 WHERE pk = ?1 AND sk = ?2 AND version = ?12 AND ttl IS ?5 "
+    "AND i1p IS ?6 AND i1s IS ?7 AND i2p IS ?8 AND i2s IS ?9 AND i3p IS ?10 AND i3s IS ?11"
+)
+# The same for rows that only have a key and a body, which most are: 3 us instead of 5.
+_PLAIN: Final = "INSERT INTO rows (pk, sk, version, body) VALUES (?, ?, ?, ?) ON CONFLICT (pk, sk) DO "
+_PLAIN_ABSENT: Final = _PLAIN + "NOTHING"
+_PLAIN_ANY: Final = _PLAIN + (
+    "UPDATE SET version = excluded.version, body = excluded.body, ttl = NULL, i1p = NULL, i1s = NULL, i2p = NULL, "
+    "i2s = NULL, i3p = NULL, i3s = NULL"
+)
+_PLAIN_VERSION_SAME: Final = (
+    "UPDATE rows SET version = ?3, body = ?4 WHERE pk = ?1 AND sk = ?2 AND version = ?5 AND ttl IS NULL "
+    "AND i1p IS NULL AND i2p IS NULL AND i3p IS NULL"
+)
 _DELETE: Final = "DELETE FROM rows WHERE pk = ? AND sk = ?"
 _DELETE_VERSION: Final = _DELETE + " AND version = ?"
 _PURGE: Final = "DELETE FROM rows WHERE id IN (SELECT id FROM rows WHERE ttl <= ? LIMIT ?)"
@@ -82,7 +99,7 @@ class SqliteTable:
         if not ops:
             return None
         with self._database.transaction() as connection:
-            if not rules.needs_undo(ops):
+            if len(ops) == 1 or not rules.needs_undo(ops):
                 return _apply_all(connection, ops)
             connection.execute("SAVEPOINT write")
             try:
@@ -128,6 +145,10 @@ def _item(row: tuple[Any, ...]) -> Item:
         i2=None if i2p is None else (i2p, i2s),
         i3=None if i3p is None else (i3p, i3s),
     )
+
+
+def _key_and_body(item: Item) -> tuple[str, str, int, bytes]:
+    return item.pk, item.sk, item.version, item.body
 
 
 def _values(item: Item) -> tuple[Any, ...]:
@@ -177,15 +198,21 @@ def _apply(connection: sqlite3.Connection, op: Op) -> bool:
 
 
 def _put(connection: sqlite3.Connection, op: Put) -> bool:
-    values, expect = _values(op.item), op.expect
+    item, expect = op.item, op.expect
+    plain = item.i1 is None and item.i2 is None and item.i3 is None and item.ttl is None
     if expect is Expect.ANY:
-        connection.execute(_PUT_ANY, values)
+        connection.execute(_PLAIN_ANY if plain else _PUT_ANY, _key_and_body(item) if plain else _values(item))
         return True
     if expect is Expect.ABSENT:
-        return connection.execute(_PUT_ABSENT, values).rowcount == 1
+        values = _key_and_body(item) if plain else _values(item)
+        return connection.execute(_PLAIN_ABSENT if plain else _PUT_ABSENT, values).rowcount == 1
     if expect is Expect.PRESENT:
-        return connection.execute(_PUT_PRESENT, values).rowcount == 1
-    return connection.execute(_PUT_VERSION, (*values, expect)).rowcount == 1
+        return connection.execute(_PUT_PRESENT, _values(item)).rowcount == 1
+    if plain:
+        done = connection.execute(_PLAIN_VERSION_SAME, (*_key_and_body(item), expect)).rowcount == 1
+    else:
+        done = connection.execute(_PUT_VERSION_SAME, (*_values(item), expect)).rowcount == 1
+    return done or connection.execute(_PUT_VERSION, (*_values(item), expect)).rowcount == 1
 
 
 def _delete(connection: sqlite3.Connection, op: Delete) -> bool:

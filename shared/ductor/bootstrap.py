@@ -56,6 +56,7 @@ from ductor.app.operations import Operations
 from ductor.app.own_actions import OwnActions
 from ductor.app.payloads import PayloadStore
 from ductor.app.prices import Prices, PricesError, read_prices
+from ductor.app.resends import Resends
 from ductor.app.run_cost import RunCosts
 from ductor.app.runs import Runs
 from ductor.app.scheduling import Scheduling
@@ -233,6 +234,7 @@ class LocalApp:
             steps=steps,
             timers=timers,
             attempts=attempts,
+            resends=Resends(steps, clock),
             clock=clock,
             ids=ids,
             handlers={

@@ -163,6 +163,7 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.app.gate import Gate
     from ductor.app.lifecycle import Lifecycle, Untold
     from ductor.app.lineage import lineage
+    from ductor.app.resends import Resends
     from ductor.app.stalls import Stalls
     from ductor.app.subscriptions import Subscriptions
     from ductor.app.wait_commands import WaitCommands
@@ -193,6 +194,7 @@ def coordinator(made: Parts | None = None) -> Handler:
         steps=tasks,
         timers=of.timers,
         attempts=Attempts(of.table),
+        resends=Resends(of.steps, of.clock),
         clock=of.clock,
         ids=of.ids,
         handlers={**waits.handlers(), **lines.handlers, Announce: told.announce},

@@ -260,6 +260,7 @@ def _sealed(version: int, result: Tick, applied: tuple[str, ...], used: Used) ->
         transitions=result.transitions,
         commands=result.commands,
         used=used,
+        nudge=result.nudge,
     )
     return header_item(state)
 

@@ -15,9 +15,11 @@ from ductor.app.cache import Cache
 from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
 from ductor.app.headers import HEAD, is_expiring, is_stalled, request_sk, run_pk
+from ductor.app.history import recent_history
 from ductor.app.pages import StaleRunError, let_go
 from ductor.app.requests import read_outcome
 from ductor.app.stalls import Stalls
+from ductor.engine.announcing import telling
 from ductor.engine.decide import DUPLICATE, REUSED
 from ductor.model.errors import StepError
 from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
@@ -39,6 +41,11 @@ PAGED_INTENTS_PER_TICK: Final = 15
 Neither is fewer than a batch holds whose commits and sends are no single transaction (10 on AWS): the redelivery of
 part of such a batch must always meet the tick that it belongs to.
 """
+
+LATE_COMMITS: Final = 20
+"""How many commits before the last one are searched for a redelivered intent: in between only those come that a
+
+coordinator makes which has outlived its messages."""
 
 FIRST_RETRY_MS: Final = 200
 MAX_RETRY_MS: Final = 60_000
@@ -104,7 +111,7 @@ class Coordinator:
         receives = max(message.receives for message, _ in group)
         try:
             with self._unit.part():
-                self._advance(run_id, intents)
+                self._advance(run_id, intents, again=receives > 1)
         except UnavailableError:
             self._runs.drop(run_id)
             handled.later.extend((receipt, retry_after_ms(receives)) for receipt in receipts)
@@ -124,16 +131,16 @@ class Coordinator:
         else:
             handled.later.extend((receipt, retry_after_ms(receives)) for receipt in receipts)
 
-    def _advance(self, run_id: str, intents: list[Intent]) -> None:
-        """One tick for these intents, again with the winner's state after each lost race."""
+    def _advance(self, run_id: str, intents: list[Intent], *, again: bool) -> None:
+        """One tick for these intents, anew with the winner's state after each lost race. `again`: any is redelivered."""
         if self._batches is not None and intents[0].kind is IntentKind.BATCH:
             self._batches(intents)
             return
         remembered = self._runs.get(run_id)
-        if remembered is not None and self._from_memory(remembered, intents):
+        if remembered is not None and not again and self._from_memory(remembered, intents):
             return
-        for _ in range(COMMIT_TRIES):
-            if self._from_table(run_id, intents):
+        for lost in range(COMMIT_TRIES):
+            if self._from_table(run_id, intents, again=again, lost=lost > 0):
                 return
         raise UnavailableError(f"lost {COMMIT_TRIES} races in a row for run {run_id}")
 
@@ -141,11 +148,11 @@ class Coordinator:
         """Whether a commit upon the remembered state succeeded. It may be old, so it never justifies doing nothing."""
         self._runs.drop(state.run_id)
         try:
-            return self._tick(state, intents) is Outcome.COMMITTED
+            return self._tick(state, intents, again=False) is Outcome.COMMITTED
         except (EngineFaultError, StaleRunError):
             return False
 
-    def _from_table(self, run_id: str, intents: list[Intent]) -> bool:
+    def _from_table(self, run_id: str, intents: list[Intent], *, again: bool, lost: bool) -> bool:
         """Whether the intents were dealt with; False after a lost race."""
         item = self._table.get(run_pk(run_id), HEAD)
         if item is None or is_expiring(item):
@@ -153,7 +160,10 @@ class Coordinator:
         if is_stalled(item):
             return self._stalls.take(item, intents)
         try:
-            return self._tick(self._committer.read(item), intents) is not Outcome.LOST
+            state = self._committer.read(item)
+            if lost or again:
+                self._make_up(state, intents, lost=lost)
+            return self._tick(state, intents, again=again) is not Outcome.LOST
         except StaleRunError:
             return False
         except (msgspec.DecodeError, msgspec.ValidationError) as fault:
@@ -161,8 +171,32 @@ class Coordinator:
         except EngineFaultError as fault:
             return self._stalls.begin(item, intents, str(fault))
 
-    def _tick(self, state: RunState, intents: list[Intent]) -> Outcome:
-        """All intents in one tick if they are few, else in several, each committed and sent before the next."""
+    def _make_up(self, state: RunState, intents: list[Intent], *, lost: bool) -> None:
+        """Send what others may have left unsent, before the next commit overwrites it.
+
+        That of the winner of a lost race; and what commits had to tell that applied some of these intents before the
+        last one. Such a commit was overwritten by a coordinator that outlived its messages: it knew nothing of them.
+        """
+        graph = self._committer.graph(state)
+        if lost:
+            self._dispatcher.send(graph, state, state.last.commands)
+        unknown = {intent.id for intent in intents}.difference(state.last.applied)
+        rows = recent_history(self._table, state.run_id, LATE_COMMITS) if unknown else ()
+        for row in rows:
+            if not unknown.isdisjoint(row.applied):
+                self._dispatcher.send(graph, state, tuple(telling(row.seq, row.transitions)))
+
+    def _tick(self, state: RunState, intents: list[Intent], *, again: bool) -> Outcome:
+        """All intents in one tick if they are few, else in several, each committed and sent before the next.
+
+        A nudge that was applied and is delivered for the first time is a copy, left by a send that was repeated. To
+        answer it would send the next nudge once more, and so on for as long as there is work.
+        """
+        if not again:
+            known = state.last.applied
+            intents = [intent for intent in intents if intent.kind is not IntentKind.NUDGE or intent.id not in known]
+        if not intents:
+            return Outcome.NOTHING
         most = INTENTS_PER_TICK if state.tree is None else PAGED_INTENTS_PER_TICK
         if len(intents) <= most:
             return self._tick_once(state, intents)[0]

@@ -8,7 +8,9 @@ from typing import Final, Protocol
 
 import msgspec
 
+from ductor.app.resends import Resends
 from ductor.engine.graph import Graph
+from ductor.engine.scopes import find
 from ductor.engine.task import task_of
 from ductor.model.attempt import AttemptTask
 from ductor.model.command import Announce, ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
@@ -81,6 +83,7 @@ class Dispatcher:
         steps: Sender,
         timers: Timers,
         attempts: Attempts,
+        resends: Resends,
         clock: Clock,
         ids: Ids,
         handlers: Mapping[type, Handler] | None = None,
@@ -92,6 +95,7 @@ class Dispatcher:
         self._steps = steps
         self._timers = timers
         self._attempts = attempts
+        self._resends = resends
         self._clock = clock
         self._ids = ids
 
@@ -146,7 +150,8 @@ class Dispatcher:
             case ArmWake(at):
                 self._timers.arm(state.run_id, at)
             case Nudge():
-                replies.append(Intent(id=mark, run_id=state.run_id, kind=IntentKind.NUDGE, at=self._clock.now_ms()))
+                now, number = self._clock.now_ms(), state.version
+                replies.append(Intent(mark, state.run_id, IntentKind.NUDGE, at=now, generation=number))
             case CheckAttempt(node, attempt, _):
                 self._check(graph, state, node, attempt, mark, tasks, replies)
             case RevokeAttempt(node, attempt, generation):
@@ -172,8 +177,14 @@ class Dispatcher:
         if isinstance(found, Intent):
             # Not the id under which the worker told it: that one may stand in `applied`; each would cause the other.
             replies.append(msgspec.structs.replace(found, id=mark))
-        elif found is not None:
+        elif found is not None and self._resendable(graph, state, node):
             tasks.append((mark, found))
+
+    def _resendable(self, graph: Graph, state: RunState, node: str) -> bool:
+        """Whether the task of the node's attempt may be sent again; if not, its next look asks once more."""
+        place = find(graph, state, node)
+        entry = place.entry if place else None
+        return entry is not None and self._resends.due(entry.scheduled_at, entry.check_every)
 
     def _start(self, tasks: Sequence[tuple[str, AttemptTask]]) -> list[Intent]:
         """Send tasks to the workers. A task that the queue refuses for good becomes a failed command of its node."""

@@ -39,6 +39,12 @@ def read_history(table: Table, state: RunState, after: int = 0) -> Iterator[Numb
             yield entry
 
 
+def recent_history(table: Table, run_id: str, limit: int) -> list[HistoryRow]:
+    """Up to `limit` commits before the last one, the oldest of them first."""
+    page = table.query(run_pk(run_id), prefix=HISTORY_PREFIX, limit=limit, descending=True)
+    return [_decoder.decode(item.body) for item in reversed(page.items)]
+
+
 def _entries(first: int, at: int, transitions: tuple[Transition, ...]) -> Iterator[Numbered]:
     return (Numbered(seq, at, transition) for seq, transition in enumerate(transitions, first))
 

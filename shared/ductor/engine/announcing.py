@@ -26,9 +26,15 @@ def announcements(
 
     `before` is the commit that a fork began with, which nobody has told of.
     """
-    told = list(_told(before.seq + 1, before.transitions)) if before is not None else []
-    told += _told(state.seq - len(transitions) + 1, transitions)
-    return (Announce(tuple(told)),) if told else ()
+    begun = list(_told(before.seq + 1, before.transitions)) if before is not None else []
+    told = (*begun, *_told(state.seq - len(transitions) + 1, transitions))
+    return (Announce(told),) if told else ()
+
+
+def telling(first: int, transitions: Sequence[Transition]) -> Iterable[Announce]:
+    """The same for a commit of long ago, whose first transition has the number `first`."""
+    told = tuple(_told(first, transitions))
+    return (Announce(told),) if told else ()
 
 
 def _told(first: int, transitions: Sequence[Transition]) -> Iterator[Announced]:

@@ -58,6 +58,7 @@ class TickContext:
         self.work_left: float = WORK_PER_TICK_NS
         self.inline_left = INLINE_PER_TICK_BYTES
         self.starts = 0
+        self.looks = 0
         self.soonest = 0
         self.finished: list[tuple[str, int]] = []
         self.pages: set[int] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Final
 
@@ -78,7 +78,8 @@ def decide_ready(ctx: TickContext, place: Place) -> Iterable[Transition]:
 def decide_due(ctx: TickContext) -> Iterable[Transition]:
     """What is due by now: the run's deadline, parked nodes, and live attempts that somebody should look after.
 
-    While paused only attempts are looked after: deadlines wait for the resume.
+    While paused only attempts are looked after: deadlines wait for the resume. What is due for longest comes first; what
+    a tick has no room for stays due, and the wake-up for it is armed in the past.
     """
     state = ctx.state
     resting = state.status is RunStatus.PAUSED
@@ -87,7 +88,7 @@ def decide_due(ctx: TickContext) -> Iterable[Transition]:
         yield from ending(ctx, RunStatus.TIMED_OUT, error, "")
         return
     yield from slot_due(ctx, MAX_CHECK_MS)
-    for ref in [ref for ref, entry in state.root.nodes.items() if _is_due(entry.deadline, entry.check_at, ctx.now)]:
+    for ref in _due_first(state.root.nodes, ctx.now):
         yield from _node_due(ctx, Place(ctx.graph.by_ref[ref], state.root), 0)
     if state.tree is not None:
         yield from _pages_due(ctx, state.tree)
@@ -99,7 +100,8 @@ def _node_due(ctx: TickContext, place: Place, paused_ms: int) -> Iterable[Transi
     if entry is None:
         return
     draining = state.ending is not None or not place.open
-    if 0 < entry.check_at <= ctx.now and not entry.status.ended:
+    if 0 < entry.check_at <= ctx.now and not entry.status.ended and ctx.looks < LOOKS_PER_TICK:
+        ctx.looks += 1
         hurried = draining and not place.node.behaviour.patient
         every = entry.check_every if hurried else min(entry.check_every * 2, MAX_CHECK_MS)
         yield tr.NodeChecked(place.id, ctx.now + every, every)
@@ -114,8 +116,8 @@ def _pages_due(ctx: TickContext, tree: TreeState) -> Iterable[Transition]:
     """The same for nodes in pages; each page is looked at once a tick, and not more of them than a tick may open."""
     waits = ctx.state.status is RunStatus.PAUSED or ctx.state.ending is not None
     due = [number for number, marks in tree.due.items() if _is_due(0 if waits else marks[0], marks[1], ctx.now)]
-    for number in sorted(set(due) - ctx.looked):
-        if ctx.looked and len(ctx.pages) >= PAGES_PER_TICK:
+    for number in sorted(set(due) - ctx.looked, key=lambda one: (_moment(*tree.due[one]), one)):
+        if ctx.looks >= LOOKS_PER_TICK or (ctx.looked and len(ctx.pages) >= PAGES_PER_TICK):
             return
         ctx.looked.add(number)
         ctx.pages.add(number)
@@ -124,7 +126,7 @@ def _pages_due(ctx: TickContext, tree: TreeState) -> Iterable[Transition]:
         behind = tree.paused_ms - page.paused_ms
         for index, item in enumerate(page.items, page.first):
             path = item_path(above.path, index)
-            for ref in [ref for ref, entry in item.nodes.items() if _is_due(entry.deadline, entry.check_at, ctx.now)]:
+            for ref in _due_first(item.nodes, ctx.now):
                 yield from _node_due(ctx, Place(ctx.graph.by_ref[ref], item, path, page, index, above), behind)
         yield tr.PageLooked(number)
 
@@ -132,12 +134,25 @@ def _pages_due(ctx: TickContext, tree: TreeState) -> Iterable[Transition]:
 PAGES_PER_TICK: Final = 20
 """Pages that one tick opens on its own account; what its intents name comes on top."""
 
+LOOKS_PER_TICK: Final = 200
+"""Attempts that one tick has looked after: each costs a read, and may put its task on the steps queue once more."""
+
 _TIMED: Final = PARKED | {NodeStatus.SCHEDULED}
 MAX_CHECK_MS: Final = 86_400_000
 
 
 def _is_due(deadline: int, check_at: int, now: int) -> bool:
     return 0 < deadline <= now or 0 < check_at <= now
+
+
+def _due_first(nodes: Mapping[str, NodeState], now: int) -> list[str]:
+    """The refs of the nodes that are due, those that are for longest first."""
+    due = [ref for ref, entry in nodes.items() if _is_due(entry.deadline, entry.check_at, now)]
+    return sorted(due, key=lambda ref: _moment(nodes[ref].deadline, nodes[ref].check_at)) if due[1:] else due
+
+
+def _moment(deadline: int, check_at: int) -> int:
+    return min(deadline, check_at) if deadline and check_at else deadline or check_at
 
 
 def soonest_due(ctx: TickContext) -> int:

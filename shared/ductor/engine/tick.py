@@ -74,7 +74,8 @@ TRANSITIONS_PER_ITEM: Final = 500
 class Tick:
     """What came out. `stores` must be durable before `state` is; `commands` are sent after it.
 
-    Without transitions nothing is to be committed, but `commands` may still hold what a nudge sends again.
+    Without transitions nothing is to be committed, but `commands` may still hold what a nudge sends again. `nudge` is
+    the number of the commit whose nudge is on its way, 0 = none.
     """
 
     state: RunState
@@ -82,20 +83,21 @@ class Tick:
     commands: tuple[Command, ...]
     stores: tuple[Stored, ...]
     registrations: tuple[Registration, ...] = ()
+    nudge: int = 0
 
 
 def tick(graph: Graph, state: RunState, intents: Sequence[Intent], now: int, load: Load) -> Tick:
     """Apply intents in order at `now` (epoch ms). Takes ownership of `state`: it is changed in place."""
     ctx = TickContext(graph, state, now, load)
-    left = _work_left(ctx) and not _fresh_fork(state)
     for intent in intents:
         _apply(ctx, decide(ctx, intent))
         _settle(ctx)
     rearm = _fire(ctx, intents)
     _apply(ctx, decide_end(ctx))
     _arm(ctx, rescan=rearm)
-    commands = _commands(ctx, intents, left)
-    return Tick(state, tuple(ctx.transitions), commands, tuple(ctx.stores.values()), _registrations(ctx))
+    commands = _commands(ctx, intents)
+    stores, registrations = tuple(ctx.stores.values()), _registrations(ctx)
+    return Tick(state, tuple(ctx.transitions), commands, stores, registrations, _outstanding_nudge(ctx, intents))
 
 
 def _apply(ctx: TickContext, transitions: Iterable[Transition]) -> None:
@@ -212,7 +214,7 @@ def _arm(ctx: TickContext, *, rescan: bool) -> None:
         ctx.apply(tr.WakeArmed(wanted))
 
 
-def _commands(ctx: TickContext, intents: Sequence[Intent], left_before: bool) -> tuple[Command, ...]:
+def _commands(ctx: TickContext, intents: Sequence[Intent]) -> tuple[Command, ...]:
     commands: list[Command] = []
     for transition in ctx.transitions:
         if type(transition) not in _SILENT:
@@ -222,7 +224,7 @@ def _commands(ctx: TickContext, intents: Sequence[Intent], left_before: bool) ->
             commands.extend(own.node.behaviour.commands(own, transition))
         elif ctx.graph.speaks and isinstance(transition, tr.RunPaused | tr.RunResumed):
             commands.extend(_rest(ctx, transition))
-    if ctx.transitions and _work_left(ctx) and not (left_before and _nudged_already(intents)):
+    if _nudges(ctx, intents):
         commands.append(Nudge())
     commands.extend(_again(ctx, intents, commands))
     commands.extend(announcements(ctx.state, ctx.transitions, ctx.state.last if _fresh_fork(ctx.state) else None))
@@ -233,9 +235,23 @@ _SILENT: Final = frozenset({tr.NodeCompleted, tr.NodeSkipped, tr.NodeParked, tr.
 """Transitions that ask for nothing, whatever the type of their node: most of all there are."""
 
 
-def _nudged_already(intents: Sequence[Intent]) -> bool:
-    """Whether the nudge of an earlier tick is still on its way: one at a time is enough, and each causes the next."""
-    return all(intent.kind is not IntentKind.NUDGE for intent in intents)
+def _nudges(ctx: TickContext, intents: Sequence[Intent]) -> bool:
+    """Whether the tick asks for a nudge: one at a time is enough, and each causes the next."""
+    return bool(ctx.transitions) and _work_left(ctx) and not _on_its_way(ctx.state, intents)
+
+
+def _on_its_way(state: RunState, intents: Sequence[Intent]) -> int:
+    """The nudge of an earlier commit that has not arrived yet, by the number of that commit; 0 = none.
+
+    Copies of one that has arrived, which a repeated send leaves behind, have the number of a commit long gone.
+    """
+    wanted = state.last.nudge
+    arrived = any(intent.kind is IntentKind.NUDGE and intent.generation == wanted for intent in intents)
+    return 0 if arrived else wanted
+
+
+def _outstanding_nudge(ctx: TickContext, intents: Sequence[Intent]) -> int:
+    return ctx.state.version + 1 if _nudges(ctx, intents) else _on_its_way(ctx.state, intents)
 
 
 def _rest(ctx: TickContext, transition: Transition) -> Iterable[Command]:
@@ -269,7 +285,7 @@ def _again(ctx: TickContext, intents: Sequence[Intent], commands: Sequence[Comma
     """What is asked for anew: a nudge that changed nothing all that is outstanding, an early wake-up itself."""
     kinds = {intent.kind for intent in intents}
     wake_at = ctx.state.wake_at
-    if IntentKind.NUDGE in kinds and not ctx.transitions:
+    if IntentKind.NUDGE in kinds and not ctx.transitions and not _on_its_way(ctx.state, intents):
         yield from outstanding(ctx.state)
     elif ctx.state.status.terminal and any(isinstance(transition, tr.WakeArmed) for transition in ctx.transitions):
         yield from owed(ctx.state, check=True)
@@ -396,5 +412,6 @@ def abort(graph: Graph, state: RunState, intents: Sequence[Intent], error: StepE
         _apply(ctx, decide_aborted(ctx, intent, error))
     _apply(ctx, decide_end(ctx))
     _arm(ctx, rescan=True)
-    commands = _commands(ctx, (), left_before=False)
-    return Tick(state, tuple(ctx.transitions), commands, tuple(ctx.stores.values()), ())
+    commands = _commands(ctx, intents)
+    nudge = _outstanding_nudge(ctx, intents)
+    return Tick(state, tuple(ctx.transitions), commands, tuple(ctx.stores.values()), (), nudge)

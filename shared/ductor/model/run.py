@@ -241,7 +241,8 @@ class LastTick(msgspec.Struct, omit_defaults=True):
 
     `used` is the sum of all commits up to it.
 
-    `commands[i]` has the id `run_id:version:i`. `transitions` have the numbers from `seq` + 1 on.
+    `commands[i]` has the id `run_id:version:i`. `transitions` have the numbers from `seq` + 1 on. `nudge` is the number
+    of the commit whose nudge is on its way, 0 = none.
     """
 
     at: int = 0
@@ -250,6 +251,7 @@ class LastTick(msgspec.Struct, omit_defaults=True):
     transitions: tuple[Transition, ...] = ()
     commands: tuple[Command, ...] = ()
     used: Used = msgspec.field(default_factory=Used)
+    nudge: int = 0
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -42,6 +42,7 @@ from ductor.app.node_controls import NodeRequest
 from ductor.app.operations import Operations
 from ductor.app.pages import SCOPE_PREFIX
 from ductor.app.payloads import PayloadStore
+from ductor.app.resends import Resends
 from ductor.app.reset import ResetRequest
 from ductor.app.signals import Signals
 from ductor.app.slot_repair import SlotSweep
@@ -252,6 +253,7 @@ class World:
             steps=self._steps,
             timers=self._timers,
             attempts=Attempts(self._table),
+            resends=Resends(self._steps, clock),
             clock=clock,
             ids=self.ids,
             doors={**lines.doors, StepType.BRIDGE: BridgeDoor(BridgeQueue(self._table), Attempts(self._table), clock)},

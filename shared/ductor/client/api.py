@@ -16,6 +16,7 @@ from ductor.client.errors import ApiError, UnreachableError
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 30.0
+RELEASE_S: Final = 5.0
 FIRST_PAUSE_S: Final = 0.2
 MAX_PAUSE_S: Final = 15.0
 
@@ -48,12 +49,13 @@ class BridgeApi:
 
     def poll(self, body: Document) -> list[Document]:
         """Tasks, perhaps none. Tried once: a repetition would take more of them."""
-        tasks: list[Document] = self._once(f"{_TASKS}:poll", json.dumps(body), float(body["wait_seconds"]))["tasks"]
+        answer_s = ANSWER_S + float(body["wait_seconds"])
+        tasks: list[Document] = self._once(f"{_TASKS}:poll", json.dumps(body), answer_s)["tasks"]
         return tasks
 
-    def heartbeat(self, token: str, details: Any) -> Document:
-        """`{cancel_requested, lease_expires_at}`. Tried once: the next one is on its way."""
-        return self._once(_path(token, "heartbeat"), json.dumps({"details": details}))
+    def heartbeat(self, token: str, details: Any, answer_s: float) -> Document:
+        """`{cancel_requested, lease_expires_at}`. Tried once, for `answer_s`: the next one is on its way."""
+        return self._once(_path(token, "heartbeat"), json.dumps({"details": details}), answer_s)
 
     def complete(self, token: str, output: str, give_up: Callable[[], bool]) -> None:
         """Send a result, given as JSON text. Tries again until it is answered or `give_up`."""
@@ -64,8 +66,8 @@ class BridgeApi:
         self._until(_path(token, "fail"), json.dumps(failure), give_up)
 
     def release(self, token: str) -> None:
-        """Give the task back. Tried once: the end of its lease does the same."""
-        self._once(_path(token, "release"), "{}")
+        """Give the task back. Tried once, and not for long: the end of its lease does the same."""
+        self._once(_path(token, "release"), "{}", RELEASE_S)
 
     def _until(self, path: str, body: str, give_up: Callable[[], bool]) -> None:
         pause = FIRST_PAUSE_S
@@ -79,9 +81,10 @@ class BridgeApi:
             rest(pause, give_up)
             pause = min(pause * 2, MAX_PAUSE_S)
 
-    def _once(self, path: str, body: str, wait_s: float = 0.0) -> Document:
+    def _once(self, path: str, body: str, answer_s: float = ANSWER_S) -> Document:
+        timeout = httpx.Timeout(answer_s, connect=min(answer_s, CONNECT_S))
         try:
-            answer = self._http.post(path, content=body, timeout=httpx.Timeout(ANSWER_S + wait_s, connect=CONNECT_S))
+            answer = self._http.post(path, content=body, timeout=timeout)
         except httpx.HTTPError as error:
             raise UnreachableError(
                 f"no answer from {self._http.base_url}: {str(error) or type(error).__name__}"

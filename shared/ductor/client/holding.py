@@ -8,7 +8,9 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from queue import SimpleQueue
 from typing import Any, Final
 
 from ductor.client.api import BridgeApi, Document, passing
@@ -25,7 +27,12 @@ BEAT_AT_LEAST_S: Final = 10.0
 BEAT_AT_MOST_S: Final = 1.0
 """A handler may tell its progress as often as it likes; this often it is sent."""
 
+BEAT_SENDERS: Final = 16
+"""So many signs of life may be out at once: a slow one holds up its own task only."""
+
+MIN_BEAT_ANSWER_S: Final = 1.0
 LOOK_S: Final = 0.1
+GIVE_BACK_S: Final = 6.0
 OUTPUT_INVALID: Final = "OUTPUT_INVALID"
 OUTPUT_TOO_LARGE: Final = "OUTPUT_TOO_LARGE"
 TASK_TYPE_UNKNOWN: Final = "TASK_TYPE_UNKNOWN"
@@ -39,13 +46,19 @@ class Held:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.beat_at = time.monotonic()
+        self.beating = False
         self.over = threading.Event()
+        self._every_s = min(task.heartbeat_within_s / BEATS_PER_LEASE, BEAT_AT_LEAST_S)
 
     @property
     def next_beat(self) -> float:
         """When the next sign of life is due (monotonic seconds): sooner if the handler has something to tell."""
-        usual = min(self.task.heartbeat_within_s / BEATS_PER_LEASE, BEAT_AT_LEAST_S)
-        return self.beat_at + (min(usual, BEAT_AT_MOST_S) if self.task._told else usual)
+        return self.beat_at + (min(self._every_s, BEAT_AT_MOST_S) if self.task._told else self._every_s)
+
+    @property
+    def beat_answer_s(self) -> float:
+        """How long a sign of life may go unanswered: not so long that the next ones would come after the lease."""
+        return max(self._every_s, MIN_BEAT_ANSWER_S)
 
 
 class Holding:
@@ -57,6 +70,8 @@ class Holding:
         self._changed = threading.Condition()
         self._held: list[Held] = []
         self._closing = threading.Event()
+        self._beats: SimpleQueue[Held | None] = SimpleQueue()
+        self._senders = 0
         threading.Thread(target=self._beat, name="ductor-heartbeats", daemon=True).start()
 
     def __len__(self) -> int:
@@ -67,6 +82,9 @@ class Holding:
         held = Held(task)
         with self._changed:
             self._held.append(held)
+            if self._senders < min(len(self._held), BEAT_SENDERS):
+                self._senders += 1
+                threading.Thread(target=self._send_beats, name="ductor-beat", daemon=True).start()
         threading.Thread(target=self._run, args=(held,), name=f"ductor-task-{task.node}", daemon=True).start()
 
     def wait(self, most: int, seconds: float) -> bool:
@@ -78,9 +96,12 @@ class Holding:
         """Ask all handlers to stop and give their tasks to other workers; how many there were."""
         with self._changed:
             left = tuple(self._held)
-        for held in left:
-            self._release(held)
+        _at_once([partial(self._release, held) for held in left])
         return len(left)
+
+    def refuse(self, tasks: Sequence[Task]) -> None:
+        """Give back tasks that were not begun."""
+        _at_once([partial(self._give_back, task) for task in tasks])
 
     def close(self) -> None:
         """Show no more signs of life."""
@@ -150,22 +171,36 @@ class Holding:
         if held.over.is_set():
             return
         held.over.set()
+        self._give_back(held.task)
+
+    def _give_back(self, task: Task) -> None:
         try:
-            self._api.release(held.task.token)
+            self._api.release(task.token)
         except (ApiError, UnreachableError) as error:
-            _log.info("%r was not given back, its lease will end: %s", held.task, error)
+            _log.info("%r was not given back, its lease will end: %s", task, error)
 
     def _beat(self) -> None:
+        """Hand what is due to the senders, the longest due first; a task whose sign of life is out is not due."""
         while not self._closing.wait(LOOK_S):
             now = time.monotonic()
-            for held in [held for held in tuple(self._held) if held.next_beat <= now and not held.over.is_set()]:
+            due = [held for held in tuple(self._held) if held.next_beat <= now and not held.beating]
+            for held in sorted(due, key=lambda held: held.next_beat):
+                held.beating = True
+                self._beats.put(held)
+        for _ in range(self._senders):
+            self._beats.put(None)
+
+    def _send_beats(self) -> None:
+        while (held := self._beats.get()) is not None:
+            if not held.over.is_set():
                 self._beat_one(held)
+            held.beating = False
 
     def _beat_one(self, held: Held) -> None:
         task, began = held.task, time.monotonic()
         task._told = False
         try:
-            alive = self._api.heartbeat(task.token, task._details)
+            alive = self._api.heartbeat(task.token, task._details, held.beat_answer_s)
         except (ApiError, UnreachableError) as error:
             if passing(error):
                 # Not at once again: the server has trouble enough, and most of the lease is left.
@@ -179,3 +214,13 @@ class Holding:
         held.beat_at = began
         if alive.get("cancel_requested"):
             task._stop.set()
+
+
+def _at_once(calls: Sequence[Callable[[], None]]) -> None:
+    """Make the calls side by side, so that together they take as long as one, and `GIVE_BACK_S` at most."""
+    threads = [threading.Thread(target=call, name="ductor-release", daemon=True) for call in calls]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + GIVE_BACK_S
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))

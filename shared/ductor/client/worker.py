@@ -156,7 +156,7 @@ class Worker:
                 pause = min(pause * 2, MAX_PAUSE_S)
                 continue
             pause = FIRST_PAUSE_S
-            self._take(api, holding, given)
+            self._take(holding, given)
             if not given:
                 rest(self._idle_s, self._stop.is_set)
 
@@ -170,14 +170,9 @@ class Worker:
             **({"environment": self._environment} if self._environment else {}),
         }
 
-    def _take(self, api: BridgeApi, holding: Holding, given: list[dict[str, Any]]) -> None:
+    def _take(self, holding: Holding, given: list[dict[str, Any]]) -> None:
         """Begin what came; what came after the stop goes back at once."""
-        for one in given:
-            task = Task(one)
-            if not self._stop.is_set():
-                holding.begin(task)
-                continue
-            try:
-                api.release(task.token)
-            except (ApiError, UnreachableError) as error:
-                _log.info("%r was not given back, its lease will end: %s", task, error)
+        tasks = [Task(one) for one in given]
+        while tasks and not self._stop.is_set():
+            holding.begin(tasks.pop(0))
+        holding.refuse(tasks)

@@ -189,7 +189,9 @@ def test_a_failure_without_a_message_says_so_wherever_it_is_shown(message: str) 
     desk.settle()
     state = desk.world.state(desk.run_id)
     told, node, run = desk.row().error, state.root.nodes["b"].error, state.error
-    assert told and node and run
+    assert told
+    assert node
+    assert run
     assert (told.message, node.message, run.message) == (*["no message was given"] * 2, "b: no message was given")
 
 
@@ -199,7 +201,8 @@ def test_a_resolution_as_failed_without_a_message_says_so() -> None:
     desk.world.decisions.resolve(desk.world.caller, desk.run_id, "b", given)
     desk.settle()
     error = desk.world.state(desk.run_id).root.nodes["b"].error
-    assert error and (error.code, error.message) == ("LOST", "no message was given")
+    assert error
+    assert (error.code, error.message) == ("LOST", "no message was given")
 
 
 @pytest.mark.parametrize("code_", ["", "x" * 65])

@@ -17,12 +17,16 @@ ACCESS = Access("http://server", "dk_key_secret", "tenant")
 
 
 class FakeServer:
-    """Remembers calls as (verb, token, body). `answers` maps a verb to what it says, the last of them for ever."""
+    """Remembers calls as (verb, token, body). `answers` maps a verb to what it says, the last of them for ever.
+
+    `on` maps a verb to what happens before it answers; it gets the token, and may take its time.
+    """
 
     def __init__(self, *tasks: dict[str, Any]) -> None:
         self.tasks = list(tasks)
         self.calls: list[tuple[str, str, dict[str, Any]]] = []
         self.answers: dict[str, list[Answer]] = {}
+        self.on: dict[str, Callable[[str], object]] = {}
         self.changed = threading.Condition()
 
     @property
@@ -35,6 +39,8 @@ class FakeServer:
         with self.changed:
             self.calls.append((verb, token, json.loads(request.content)))
             self.changed.notify_all()
+        self.on.get(verb, str)(token)
+        with self.changed:
             planned = self.answers.get(verb, [])
             answer = planned.pop(0) if len(planned) > 1 else planned[0] if planned else self._usual(verb)
         if isinstance(answer, Exception):

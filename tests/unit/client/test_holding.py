@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,8 +11,17 @@ import httpx
 import pytest
 from tests.unit.client.server import FakeServer, refused, task
 
-from ductor.client import FatalTaskError, RetryableTaskError, Task, TaskCancelled, TaskError
-from ductor.client.holding import Holding
+from ductor.client import (
+    Access,
+    FatalTaskError,
+    RetryableTaskError,
+    Task,
+    TaskCancelled,
+    TaskError,
+    UnreachableError,
+)
+from ductor.client.api import BridgeApi
+from ductor.client.holding import Held, Holding
 
 ANSWERS = ("complete", "fail", "release")
 
@@ -154,6 +164,49 @@ def test_a_heartbeat_that_gets_no_answer_is_tried_again(server: FakeServer, hold
     done.set()
     assert holding.wait(0, 20)
     assert server.said(*ANSWERS)[0][0] == "complete"
+
+
+def test_a_sign_of_life_that_hangs_holds_up_no_other_task(server: FakeServer, hold: Callable[..., Holding]) -> None:
+    done = threading.Event()
+    server.on["heartbeat"] = lambda token: done.wait(20) if token == "t1" else None
+    holding = hold(lambda _: done.wait(20), task("t1", heartbeat_within_ms=300))
+    server.until(lambda: len(server.said("heartbeat")) == 1)
+    for token in ("t2", "t3"):
+        holding.begin(Task(task(token, heartbeat_within_ms=300)))
+    server.until(lambda: all(len([1 for call in server.said("heartbeat") if call[1] == t]) >= 3 for t in ("t2", "t3")))
+    assert [token for _, token, _ in server.said("heartbeat")].count("t1") == 1
+    done.set()
+    assert holding.wait(0, 20)
+    assert sorted(call[:2] for call in server.said(*ANSWERS)) == [("complete", f"t{n}") for n in (1, 2, 3)]
+
+
+def test_a_sign_of_life_is_given_up_in_time_for_the_next_ones() -> None:
+    held = Held(Task(task(heartbeat_within_ms=15_000)))
+    assert held.beat_answer_s == 5.0
+    assert Held(Task(task(heartbeat_within_ms=300))).beat_answer_s == 1.0
+    assert Held(Task(task(heartbeat_within_ms=3_600_000))).beat_answer_s == 10.0
+
+
+def test_a_server_that_takes_the_call_and_says_nothing_is_left_when_the_time_is_over() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        api = BridgeApi(Access(f"http://127.0.0.1:{silent.getsockname()[1]}", "dk_1", "t"))
+        with pytest.raises(UnreachableError, match="no answer"):
+            api.heartbeat("t1", None, 0.1)
+        api.close()
+
+
+def test_giving_back_takes_no_longer_than_it_may(
+    server: FakeServer, hold: Callable[..., Holding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ductor.client.holding.GIVE_BACK_S", 0.1)
+    done = threading.Event()
+    server.on["release"] = lambda _token: done.wait(20)
+    holding = hold(lambda given: given.wait(20), task("t1"))
+    for token in ("t2", "t3"):
+        holding.begin(Task(task(token)))
+    assert holding.give_back() == 3
+    assert not done.is_set()
+    done.set()
 
 
 def test_what_is_still_at_work_is_given_back(server: FakeServer, hold: Callable[..., Holding]) -> None:

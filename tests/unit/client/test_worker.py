@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from tests.unit.client.server import ACCESS, FakeServer, refused, task
 
 from ductor.client import Access, AccessError, ApiError, Task, Worker
+from ductor.client.holding import Holding
 
 Run = Callable[[Worker], threading.Thread]
 
@@ -127,11 +130,30 @@ def test_it_gives_back_what_takes_too_long(server: FakeServer, run: Run) -> None
 
 
 def test_a_task_that_comes_after_the_stop_goes_back(server: FakeServer, run: Run) -> None:
+    """Also when the server is slow to take them: they are given back side by side."""
+    together = threading.Barrier(3)
+    server.on["release"] = lambda _token: together.wait(10)
     worker = worker_for(lambda _: 1)
     worker.stop()
-    holding: list[Any] = []
-    worker._take(server.api, holding, [task()])  # type: ignore[arg-type]
-    assert (holding, server.said("release")) == ([], [("release", "t1", {})])
+    holding = Holding(server.api, {})
+    worker._take(holding, [task(token) for token in ("t1", "t2", "t3")])
+    assert (len(holding), {token for _, token, _ in server.said("release")}) == (0, {"t1", "t2", "t3"})
+    assert not together.broken
+    holding.close()
+
+
+def test_sigterm_gives_back_what_a_late_poll_brings(server: FakeServer) -> None:
+    """The poll is out when the signal comes; what it brings was not begun, and goes back before the process ends."""
+
+    def poll_is_out(_token: str) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert worker._stop.wait(20)
+
+    server.on["poll"] = poll_is_out
+    server.tasks = [task("t1"), task("t2")]
+    worker = worker_for(lambda _: 1)
+    worker.run()
+    assert sorted(server.said("release", "complete")) == [("release", "t1", {}), ("release", "t2", {})]
 
 
 def test_a_worker_without_handlers_does_not_start() -> None:

@@ -6,7 +6,7 @@
 import { layoutLevel } from "./level.js";
 import { labelPlaces, pathOf } from "./routes.js";
 
-export const NODE_WIDTH = 228;
+export const NODE_WIDTH = 244;
 export const NODE_HEIGHT = 58;
 
 const FRAME_SIDE = 22;
@@ -52,7 +52,7 @@ function level(id, graph) {
   const frames = new Map();
   for (const child of inside) {
     frames.set(child.id, items.length);
-    items.push({ width: child.width + 2 * FRAME_SIDE + FRAME_STACK, height: child.height + FRAME_STACK, child });
+    items.push({ width: child.width + 2 * (FRAME_SIDE + FRAME_STACK), height: child.height + FRAME_STACK, child });
   }
   const links = [];
   for (const edge of graph.edges) {
@@ -88,7 +88,7 @@ function linkOf(edge, id, { place, frames, items, region }) {
 /** Where an edge passes the border of a frame, from the middle of the frame. */
 function borderX(item, edge) {
   const at = item.child.items.findIndex((inner) => inner.border === edge);
-  return FRAME_SIDE + item.child.x[at] + 1 - item.width / 2;
+  return FRAME_STACK + FRAME_SIDE + item.child.x[at] + 1 - item.width / 2;
 }
 
 function put(own, left, top, result, pieces) {
@@ -100,9 +100,9 @@ function put(own, left, top, result, pieces) {
     const [x, y] = [left + own.x[index], top + own.y[index]];
     if (item.node !== undefined) result.nodes.set(item.node, { x, y, width: NODE_WIDTH, height: NODE_HEIGHT });
     if (!item.child) return;
-    const box = { x, y, width: item.width - FRAME_STACK, height: item.child.height };
+    const box = { x: x + FRAME_STACK, y, width: item.width - 2 * FRAME_STACK, height: item.child.height };
     result.groups.set(item.child.id, box);
-    put(item.child, x + FRAME_SIDE, y, result, pieces);
+    put(item.child, x + FRAME_STACK + FRAME_SIDE, y, result, pieces);
   });
 }
 

@@ -161,10 +161,10 @@ function routesOf(net, items, links, back, centre, rows) {
   const ends = links.map((link, index) => (back[index]
     ? { from: link.to, to: link.from, fromX: link.toX, toX: link.fromX }
     : link));
-  const first = (index) => net.chains[index][0] ?? ends[index].to;
-  const last = (index) => net.chains[index].at(-1) ?? ends[index].from;
-  const fromPort = ports(items, ends, "from", (index) => centre[first(index)], centre, OUT_SPREAD);
-  const toPort = ports(items, ends, "to", (index) => centre[last(index)], centre, IN_SPREAD);
+  const head = (index) => centre[net.chains[index][0]] ?? centre[ends[index].to] + (ends[index].toX ?? 0);
+  const tail = (index) => centre[net.chains[index].at(-1)] ?? centre[ends[index].from] + (ends[index].fromX ?? 0);
+  const fromPort = ports(items, ends, "from", head, centre, OUT_SPREAD);
+  const toPort = ports(items, ends, "to", tail, centre, IN_SPREAD);
   return ends.map((end, index) => {
     const row = net.rank[end.from];
     const points = [[fromPort[index], rows.top[row] + items[end.from].height]];

@@ -77,8 +77,8 @@ class _Hooks:
         return found
 
 
-def read_json(data: bytes) -> JSON:
-    """The value of a request body; an empty body is `{}`.
+def read_json(data: bytes, called: str = "the body") -> JSON:
+    """The value of a request body, or of what `called` says it is; an empty one is `{}`.
 
     Raises RefusedError: PAYLOAD_TOO_LARGE over `MAX_BODY_BYTES`; else INVALID_ARGUMENT with one of `TEXT_INVALID`,
     `JSON_INVALID`, `NUMBER_OUT_OF_RANGE`, `KEY_DUPLICATE`, `NESTING_TOO_DEEP` and the path of the offending value.
@@ -88,7 +88,7 @@ def read_json(data: bytes) -> JSON:
     if not data.strip():
         return {}
     hooks = _Hooks()
-    value = _parse(data, hooks)
+    value = _parse(data, hooks, called)
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
         _check_depth(value)
     if hooks.faulty or _SURROGATE_ESCAPE.search(data):
@@ -106,11 +106,11 @@ def read_object(data: bytes) -> dict[str, JSON]:
 
 def too_large() -> RefusedError:
     """The refusal of a body over `MAX_BODY_BYTES`."""
-    message = f"a request body may have at most {MAX_BODY_BYTES} bytes"
+    message = f"at most {MAX_BODY_BYTES} bytes of JSON are taken"
     return refuse(ErrorCode.PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message, BODY)
 
 
-def _parse(data: bytes, hooks: _Hooks) -> JSON:
+def _parse(data: bytes, hooks: _Hooks, called: str) -> JSON:
     try:
         return json.loads(
             data.decode("utf-8"),
@@ -120,9 +120,9 @@ def _parse(data: bytes, hooks: _Hooks) -> JSON:
             object_pairs_hook=hooks.members,
         )
     except UnicodeDecodeError as error:
-        raise _invalid("TEXT_INVALID", f"the body is not UTF-8 (byte {error.start})", BODY) from None
+        raise _invalid("TEXT_INVALID", f"{called} is not UTF-8 (byte {error.start})", BODY) from None
     except json.JSONDecodeError as error:
-        message = f"the body is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        message = f"{called} is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         raise _invalid("JSON_INVALID", message, BODY) from None
     except RecursionError:
         raise _too_deep() from None

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-import json
+import codecs
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ductor.cli.failure import Exit, Failure
+from ductor.model.json import JSON
 
 
 def json_value(text: str, option: str) -> Any:
-    """The JSON of `text`; `@file` reads a file, `@-` standard input. Raises Failure with line and column."""
+    """The JSON of `text`; `@file` reads a file, `@-` standard input. Raises Failure with the place and the code."""
     source, name = _source(text, option)
     try:
-        return json.loads(source, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise Failure(f"{option}: {name} is not JSON: {error}", code=Exit.USAGE) from error
+        return strict_json(source.encode("utf-8", "surrogatepass"), name)
+    except Failure as failure:
+        raise Failure(f"{option}: {failure.message}", code=Exit.USAGE) from None
+
+
+def strict_json(data: bytes, name: str) -> JSON:
+    """The JSON of a file or text, read as strictly as the server reads a body: repeated keys, NaN, depth.
+
+    Raises Failure, which names the place and the code.
+    """
+    from ductor.api.json_reader import BODY, read_json
+    from ductor.model.errors import RefusedError
+
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if not data.strip():
+        raise Failure(f"{name} is empty")
+    try:
+        return read_json(data, name)
+    except RefusedError as refused:
+        fault = refused.violations[0]
+        place = "" if fault.message.startswith(name) else f"{name}: "
+        inside = "" if fault.field == BODY else f"{fault.field[:200]}: "
+        raise Failure(f"{place}{inside}{fault.message} [{fault.code}]") from None
 
 
 def pair(text: str, separator: str, option: str, form: str) -> tuple[str, str]:
@@ -44,7 +65,3 @@ def _source(text: str, option: str) -> tuple[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise Failure(f"{option}: cannot read {name}: {reason}", code=Exit.USAGE) from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON number")

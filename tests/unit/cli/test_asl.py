@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.validation.samples import Actions
+from typer.testing import CliRunner
 
 from ductor.actions.registry import default_registry
 from ductor.cli.asl.importer import convert
 from ductor.cli.asl.report import Report
 from ductor.cli.asl.values import Data, NotCarriedError, json_path
+from ductor.cli.failure import Exit
+from ductor.cli.main import app
 from ductor.model.errors import Severity
 from ductor.validation.context import Context
 from ductor.validation.validator import validate
@@ -384,3 +388,32 @@ def test_any_machine_gives_a_document_and_a_report(states: Document, comment: An
 )
 def test_an_odd_machine_is_reported_not_raised(states: Document) -> None:
     convert({"StartAt": "A", "States": states}, "odd")
+
+
+def nested(levels: int) -> str:
+    """A machine whose states stand in so many Parallels."""
+    text = '{"StartAt": "p", "States": {"p": {"Type": "Pass", "End": true}}}'
+    for _ in range(levels):
+        text = f'{{"StartAt": "p", "States": {{"p": {{"Type": "Parallel", "End": true, "Branches": [{text}]}}}}}}'
+    return text
+
+
+@pytest.mark.parametrize("text", [nested(60), nested(2_000), '{"States": ' + "[" * 100_000])
+def test_a_file_that_nests_too_deeply_is_refused_with_its_code(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "deep.asl.json"
+    file.write_text(text)
+    result = CliRunner().invoke(app, ["workflow", "import", "asl", str(file)])
+    assert result.exit_code == Exit.FAILED
+    assert result.stderr == f"error: {file}: objects and arrays may be nested 200 deep [NESTING_TOO_DEEP]\n"
+
+
+def test_what_nests_as_deeply_as_a_file_may_is_imported(tmp_path: Path) -> None:
+    file = tmp_path / "deep.asl.json"
+    file.write_text(nested(48))
+    result = CliRunner().invoke(app, ["workflow", "import", "asl", str(file)])
+    assert result.stdout.count("join: all") == 48
+
+
+def test_functions_in_functions_without_end_are_named() -> None:
+    _, _, report = converted("A", A={"Type": "Pass", "Parameters": {"x.$": "States.Array(" * 3_000 + ")" * 3_000}})
+    assert any("calls more than 50 functions" in note.message for note in report.notes)

@@ -19,7 +19,7 @@ def test_input_is_json_or_a_file(tmp_path: Path) -> None:
     assert json_value(f"@{file}", "--input") == {"n": 9007199254740993}
 
 
-@pytest.mark.parametrize("text", ["{", "NaN", "[1,]", "@/no/such/file.json"])
+@pytest.mark.parametrize("text", ["{", "NaN", "[1,]", " ", "@/no/such/file.json"])
 def test_what_is_no_json_is_a_usage_error(text: str) -> None:
     with pytest.raises(Failure) as raised:
         json_value(text, "--input")
@@ -28,9 +28,20 @@ def test_what_is_no_json_is_a_usage_error(text: str) -> None:
     assert raised.value.message.startswith("--input: ")
 
 
-def test_deep_nesting_is_a_usage_error() -> None:
-    with pytest.raises(Failure, match="--input"):
-        json_value("[" * 200_000, "--input")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 200_000, "--input: the value: objects and arrays may be nested 200 deep [NESTING_TOO_DEEP]"),
+        ("[" * 202 + "]" * 202, "--input: the value: objects and arrays may be nested 200 deep [NESTING_TOO_DEEP]"),
+        ('{"a": {"b": 1, "b": 2}}', "--input: the value: a.b: this key appears twice in one object; keep one of them"),
+        ('{"a": 1e999}', "--input: the value: a: this number is too large for a 64-bit float [NUMBER_OUT_OF_RANGE]"),
+        ("{", "--input: the value is not JSON: Expecting property name"),
+    ],
+)
+def test_what_the_server_would_refuse_is_refused_with_its_place_and_code(text: str, said: str) -> None:
+    with pytest.raises(Failure) as raised:
+        json_value(text, "--input")
+    assert raised.value.message.startswith(said)
 
 
 def test_a_subject_may_hold_further_colons() -> None:

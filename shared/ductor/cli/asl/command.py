@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from pathlib import Path
@@ -13,15 +12,13 @@ from ductor.cli.asl.importer import convert
 from ductor.cli.asl.report import Report
 from ductor.cli.failure import Exit, Failure
 from ductor.cli.sources import collect
+from ductor.cli.values import strict_json
 
 
 def run(name: str, family: str, out: Path | None) -> None:
     """Write the definition; raises Exit with 1 when something was not carried over."""
     (source,) = collect([name])
-    try:
-        machine = json.loads(source.data)
-    except (ValueError, RecursionError) as error:
-        raise Failure(f"{source.name} is not JSON: {error}") from error
+    machine = strict_json(source.data, source.name)
     if not isinstance(machine, dict) or not isinstance(machine.get("States"), dict):
         raise Failure(f"{source.name} holds no state machine: an object with StartAt and States is needed")
     document, report = convert(machine, family or _slug(source.name))
@@ -40,7 +37,7 @@ def run(name: str, family: str, out: Path | None) -> None:
 
 def _check(document: dict[str, object], report: Report) -> None:
     """What the validator says of the outcome is listed too, so that no fault waits for publication."""
-    from ductor.bootstrap import action_catalog
+    from ductor.bootstrap.local_settings import action_catalog
     from ductor.model.errors import Severity
     from ductor.validation.context import Context
     from ductor.validation.validator import validate

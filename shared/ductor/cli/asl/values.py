@@ -18,6 +18,7 @@ _RESERVED: Final = frozenset(
         *("namespace", "null", "package", "return", "true", "var", "void", "while"),
     )
 )
+_MAX_FUNCTIONS: Final = 50
 _CONTEXT: Final = {
     ("Execution", "Id"): "RUN.id",
     ("Execution", "Name"): "RUN.id",
@@ -156,6 +157,8 @@ def _intrinsic(text: str, data: Data) -> str:
     match = re.fullmatch(r"States\.(\w+)\((.*)\)", text, re.DOTALL)
     if match is None:
         raise NotCarriedError(f"{text[:40]!r} is neither a path nor a known function")
+    if text.count("States.") > _MAX_FUNCTIONS:
+        raise NotCarriedError(f"calls more than {_MAX_FUNCTIONS} functions; compute it in dataflow steps")
     name, arguments = match[1], _arguments(match[2])
     values = [_argument(argument, data) for argument in arguments]
     if name == "Array":

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from tests.contract.moto_backend import Emulator
 
 from ductor.adapters.aws.age import oldest_age_ms
+from ductor.adapters.aws.clients import Clients
 from ductor.adapters.aws.queue import SqsQueue
 from ductor.adapters.aws.records import messages_of
 from ductor.ports import Outgoing, UnavailableError
@@ -128,12 +131,51 @@ def test_records_of_lambda_become_messages_of_ours() -> None:
     assert (message.receipt, message.receives, message.sent_at) == ("r", 3, 1_700_000_000_000)
 
 
+MIDNIGHT = 1_767_225_600_000
+
+
+class CloudWatch:
+    """Answers with these values of the minutes after midnight."""
+
+    def __init__(self, *points: tuple[int, float]) -> None:
+        self._points = points
+
+    def __call__(self, service: str) -> Any:
+        assert service == "cloudwatch"
+        return self
+
+    def get_metric_statistics(self, **_: Any) -> dict[str, Any]:
+        begin = datetime(2026, 1, 1, tzinfo=UTC)
+        return {"Datapoints": [{"Timestamp": begin + timedelta(minutes=n), "Maximum": v} for n, v in self._points]}
+
+
+def age(cloudwatch: Any, minutes: int) -> int:
+    return oldest_age_ms(cloudwatch, "https://sqs/q", MIDNIGHT + minutes * 60_000)
+
+
 def test_the_age_of_a_queue_is_its_newest_metric() -> None:
-    from datetime import UTC, datetime
+    assert age(CloudWatch((3, 40.0), (1, 20.0)), 4) == 40_000
 
-    class CloudWatch:
+
+def test_what_was_waiting_at_the_newest_metric_has_waited_on() -> None:
+    assert age(CloudWatch((3, 40.0)), 6) == 160_000
+
+
+def test_a_queue_that_was_empty_or_of_which_nothing_is_known_has_no_age() -> None:
+    assert age(CloudWatch((3, 0.0)), 6) == age(CloudWatch(), 6) == 0
+
+
+def test_an_age_that_nobody_may_read_is_an_outage() -> None:
+    class Denied(CloudWatch):
         def get_metric_statistics(self, **_: Any) -> dict[str, Any]:
-            points = [(3, 40.0), (1, 20.0)]
-            return {"Datapoints": [{"Timestamp": datetime(2026, 1, n, tzinfo=UTC), "Maximum": v} for n, v in points]}
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "GetMetricStatistics")
 
-    assert oldest_age_ms(lambda _: CloudWatch(), "https://sqs/q", 0) == 40_000  # type: ignore[arg-type]
+    with pytest.raises(UnavailableError, match="AccessDenied"):
+        age(Denied(), 4)
+
+
+def test_a_reading_of_the_age_keeps_a_run_waiting_for_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    config = Clients()("cloudwatch").meta.config
+    assert config.connect_timeout + config.read_timeout <= 3
+    assert config.retries["total_max_attempts"] == 1

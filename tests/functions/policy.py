@@ -15,7 +15,7 @@ from unittest import mock
 import yaml
 from botocore.client import BaseClient
 
-from ductor.bootstrap_aws import Handler
+from ductor.lambdas.telemetry import Handler
 
 Pair = tuple[str, str]
 
@@ -33,6 +33,7 @@ SINGLE = {
     "PutEvents": ("events:PutEvents", "Bus"),
     "AssumeRole": ("sts:AssumeRole", "ActionsRole"),
     "Converse": ("bedrock:InvokeModel", "BedrockModels"),
+    "GetMetricStatistics": ("cloudwatch:GetMetricStatistics", "*"),
 }
 """Operations of which there is one resource only."""
 

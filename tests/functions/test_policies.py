@@ -64,6 +64,7 @@ def _everything(world: AwsWorld) -> None:
     _large(world)
     _small(world)
     _failures(world)
+    _lost(world)
     _waits(world)
     _odd(world)
     _administration(world)
@@ -198,6 +199,21 @@ def _odd(world: AwsWorld) -> None:
     world.send_intent("not an intent", run_id, "odd")
     CLIENTS("sqs").send_message(QueueUrl=world.environment["DUCTOR_STEPS_URL"], MessageBody="not a task")
     world.pump()
+
+
+def _lost(world: AwsWorld) -> None:
+    """A task that vanishes from the queue is sent again: the queue's age says that it is there no more."""
+    run_id = world.trigger(world.publish(chain(1, "lost")))
+    world.pump("intents.fifo")
+    vanished = world.receive("steps")
+    assert vanished is not None
+    assert len(vanished["Records"]) == 1
+    CLIENTS("sqs").purge_queue(QueueUrl=world.environment["DUCTOR_STEPS_URL"])
+    for _ in range(4):
+        world.clock.advance(4 * 60 * SECOND)
+        world.sweeper({}, None)
+        world.pump()
+    assert world.status(run_id) == "completed"
 
 
 def _administration(world: AwsWorld) -> None:

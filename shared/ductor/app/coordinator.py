@@ -132,7 +132,7 @@ class Coordinator:
             handled.later.extend((receipt, retry_after_ms(receives)) for receipt in receipts)
 
     def _advance(self, run_id: str, intents: list[Intent], *, again: bool) -> None:
-        """One tick for these intents, anew with the winner's state after each lost race. `again`: any is redelivered."""
+        """One tick for these intents, anew with the winner's state after a lost race. `again`: some are redelivered."""
         if self._batches is not None and intents[0].kind is IntentKind.BATCH:
             self._batches(intents)
             return

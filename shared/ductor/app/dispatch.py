@@ -8,9 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from ductor.app.resends import Resends
 from ductor.engine.graph import Graph
-from ductor.engine.scopes import find
 from ductor.engine.task import task_of
 from ductor.model.attempt import AttemptTask
 from ductor.model.command import Announce, ArmWake, CheckAttempt, Command, Nudge, RevokeAttempt, StartAttempt
@@ -32,7 +30,7 @@ class Sender(Protocol):
 
 
 class Attempts(Protocol):
-    """What dispatch asks of attempt rows (`app.attempts`)."""
+    """What dispatch asks of attempt rows (`app.attempts`, behind `app.resends`)."""
 
     def inspect(self, task: AttemptTask, now: int) -> Intent | AttemptTask | None:
         """What the row says: the end to apply, the task to send again, or nothing while the attempt lives."""
@@ -83,7 +81,6 @@ class Dispatcher:
         steps: Sender,
         timers: Timers,
         attempts: Attempts,
-        resends: Resends,
         clock: Clock,
         ids: Ids,
         handlers: Mapping[type, Handler] | None = None,
@@ -95,7 +92,6 @@ class Dispatcher:
         self._steps = steps
         self._timers = timers
         self._attempts = attempts
-        self._resends = resends
         self._clock = clock
         self._ids = ids
 
@@ -177,14 +173,8 @@ class Dispatcher:
         if isinstance(found, Intent):
             # Not the id under which the worker told it: that one may stand in `applied`; each would cause the other.
             replies.append(msgspec.structs.replace(found, id=mark))
-        elif found is not None and self._resendable(graph, state, node):
+        elif found is not None:
             tasks.append((mark, found))
-
-    def _resendable(self, graph: Graph, state: RunState, node: str) -> bool:
-        """Whether the task of the node's attempt may be sent again; if not, its next look asks once more."""
-        place = find(graph, state, node)
-        entry = place.entry if place else None
-        return entry is not None and self._resends.due(entry.scheduled_at, entry.check_every)
 
     def _start(self, tasks: Sequence[tuple[str, AttemptTask]]) -> list[Intent]:
         """Send tasks to the workers. A task that the queue refuses for good becomes a failed command of its node."""

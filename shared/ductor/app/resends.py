@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from typing import Final, Protocol
 
-from ductor.ports import Clock, UnavailableError
+from ductor.model.attempt import AttemptTask
+from ductor.model.intent import Intent
+from ductor.ports import UnavailableError
 
 FIRST_MS: Final = 300_000
-"""How long after an attempt was handed out its task is sent again at the earliest; the looks after it double from one
-minute, so from here on resends double with them."""
+"""How long after an attempt was handed out its task is sent again at the earliest. The looks after it double from one
+minute up to a day, so from here on its resends double with them."""
 
+LAST_MS: Final = 86_400_000
 FRESH_MS: Final = 60_000
 """How long a reading of the queue's age serves: on AWS it is a request to CloudWatch, which has a value per minute."""
 
@@ -23,29 +26,41 @@ class Aged(Protocol):
     def oldest_age_ms(self) -> int: ...
 
 
-class Resends:
-    """Keeps resends from feeding a backlog: a task that is merely waiting in the queue is not sent again.
+class Inspected(Protocol):
+    """Attempt rows, as dispatch asks for them."""
 
-    While the oldest message is older than an attempt's backoff, that attempt's task may still be among them, and is
-    put off until its next look. When it is younger, the task can be there no more: it was lost, or taken by a worker
-    that died. One instance per process, of one thread.
+    def inspect(self, task: AttemptTask, now: int) -> Intent | AttemptTask | None: ...
+
+    def revoke(self, task: AttemptTask, now: int) -> Intent | None: ...
+
+
+class Resends:
+    """Attempt rows that keep resends from feeding a backlog: a task that merely waits in the queue is not sent again.
+
+    While the oldest message is older than an attempt's backoff, the attempt's task may still be among them, and the
+    resend is put off until the next look, which is armed already. Once it is younger, the task can be there no more:
+    it was lost, or its worker died. Not thread-safe: one for each coordinator.
     """
 
-    def __init__(self, steps: Aged, clock: Clock) -> None:
+    def __init__(self, attempts: Inspected, steps: Aged) -> None:
+        self._attempts = attempts
         self._steps = steps
-        self._clock = clock
         self._age = 0
         self._read_at = 0
 
-    def due(self, scheduled_at: int, every_ms: int) -> bool:
-        """Whether the task of an attempt that was handed out at `scheduled_at` (epoch ms) may be sent again now.
+    def inspect(self, task: AttemptTask, now: int) -> Intent | AttemptTask | None:
+        """As `Attempts.inspect`, but None also for a task that is not to be sent again yet."""
+        found = self._attempts.inspect(task, now)
+        return found if isinstance(found, Intent) or self._due(task, now) else None
 
-        `every_ms` is the time until the attempt's next look: twice that since the one before, which is its backoff.
-        """
-        now = self._clock.now_ms()
-        if now - scheduled_at < FIRST_MS:
-            return False
-        return self._oldest(now) <= max(FIRST_MS, every_ms // 2)
+    def revoke(self, task: AttemptTask, now: int) -> Intent | None:
+        """As `Attempts.revoke`."""
+        return self._attempts.revoke(task, now)
+
+    def _due(self, task: AttemptTask, now: int) -> bool:
+        """The looks double, so half of the time since the attempt was handed out has passed since the look before."""
+        out = now - task.scheduled_at
+        return out >= FIRST_MS and self._oldest(now) <= min(max(FIRST_MS, out // 2), LAST_MS)
 
     def _oldest(self, now: int) -> int:
         """The age of the oldest message now: what was waiting at the last reading has waited on since then."""

@@ -78,8 +78,8 @@ def decide_ready(ctx: TickContext, place: Place) -> Iterable[Transition]:
 def decide_due(ctx: TickContext) -> Iterable[Transition]:
     """What is due by now: the run's deadline, parked nodes, and live attempts that somebody should look after.
 
-    While paused only attempts are looked after: deadlines wait for the resume. What is due for longest comes first; what
-    a tick has no room for stays due, and the wake-up for it is armed in the past.
+    While paused only attempts are looked after: deadlines wait for the resume. What is due for longest comes first;
+    what a tick has no room for stays due, and the wake-up for it is armed in the past.
     """
     state = ctx.state
     resting = state.status is RunStatus.PAUSED

@@ -27,6 +27,13 @@ _S3: Final[dict[str, Any]] = {"signature_version": "s3v4", "s3": {"addressing_st
 """For links: else botocore signs the name that buckets have in all regions, which leads to a new bucket only in one."""
 
 
+_OWN: Final[dict[str, dict[str, Any]]] = {
+    "s3": _S3,
+    "cloudwatch": {"connect_timeout": 1, "read_timeout": 2, "retries": {"total_max_attempts": 1}},
+}
+"""What the clients of single services have otherwise. A figure from CloudWatch is not worth waiting for: runs wait."""
+
+
 class Clients:
     """The clients of one process. Safe to use from several threads."""
 
@@ -52,6 +59,6 @@ class Clients:
             read_timeout=READ_SECONDS,
             retries=RETRIES,
             max_pool_connections=CONNECTIONS,
-            **(_S3 if service == "s3" else {}),
         )
-        return self._session.create_client(service, config=config)
+        own = Config(**_OWN.get(service, {}))
+        return self._session.create_client(service, config=config.merge(own))

@@ -46,6 +46,13 @@ class Published(msgspec.Struct, frozen=True):
     warnings: tuple[Violation, ...]
 
 
+class Validated(msgspec.Struct, frozen=True):
+    """What was found in a definition. `upcoming`: epoch ms; empty without a schedule, and when it is malformed."""
+
+    violations: tuple[Violation, ...]
+    upcoming: tuple[int, ...]
+
+
 class Difference(msgspec.Struct, frozen=True):
     """What changed on the way from `before` to `after`."""
 

@@ -10,7 +10,7 @@ import msgspec
 from ductor.app import drafts
 from ductor.app.access import Caller, Scope, require, require_authority
 from ductor.app.comparison import compare
-from ductor.app.definition_views import DefinitionView, Difference, Published, Saved, shown
+from ductor.app.definition_views import DefinitionView, Difference, Published, Saved, Validated, shown
 from ductor.app.draft_rules import (
     check_revision,
     draft_exists,
@@ -163,18 +163,19 @@ class Definitions:
         given and is not the current one. Concurrent publications get consecutive numbers. The draft is not touched.
         """
         require(caller, Scope.DEFINITION_WRITE)
-        checked: tuple[int, tuple[Violation, ...]] | None = None
+        checked: tuple[int, Context, tuple[Violation, ...]] | None = None
         for _ in range(_MAX_RACES):
             draft, version = self._draft(caller, definition_id)
             if expected_draft_revision is not None:
                 check_revision(draft, expected_draft_revision)
             if checked is None or checked[0] != version:
-                checked = version, self._publishable(caller, draft)
+                context = self._context(caller, draft.document)
+                checked = version, context, self._publishable(caller, draft, context)
             family, stored = self._library.family(caller.tenant, draft.family_slug)
-            row = self._next_version(caller, draft, family)
+            row = self._next_version(caller, draft, family, checked[1])
             reviewed = Check(definition_pk(draft.tenant, draft.id), DEF, version)
             if self._write_version(row, family, stored, reviewed) is None:
-                warnings = checked[1] + self._no_changes(row, family)
+                warnings = checked[2] + self._no_changes(row, family)
                 draft.version = row.version + 1
                 return Published(shown(row), shown(draft), warnings)
         raise _busy()
@@ -185,11 +186,12 @@ class Definitions:
         INVALID_ARGUMENT with every violation, judged for the environment that the document names. ABORTED when the
         guard is lost. For `Promotions`, which has decided that the caller may.
         """
-        found = self._violations(caller, document, promoted=True)
+        context = self._context(caller, document, promoted=True)
+        found = tuple(validate(document, context))
         refuse_errors(found, "the version cannot be promoted")
         for _ in range(_MAX_RACES):
             family, stored = self._library.family(caller.tenant, source.family_slug)
-            row = self._next_version(caller, msgspec.structs.replace(source, document=document), family)
+            row = self._next_version(caller, msgspec.structs.replace(source, document=document), family, context)
             lost = self._write_version(row, family, stored, guard)
             if lost is None:
                 return Published(shown(row), shown(source), found)
@@ -197,34 +199,30 @@ class Definitions:
                 raise aborted("DEFINITION_BUSY", "the version was changed at this moment; look at it and try again")
         raise _busy()
 
-    def validate(self, caller: Caller, definition_id: str) -> tuple[Violation, ...]:
-        """All violations of a stored definition, in every severity."""
+    def validate(self, caller: Caller, definition_id: str) -> Validated:
+        """All violations of a stored definition, in every severity, and the next five instants of its schedule."""
         require(caller, Scope.DEFINITION_READ)
-        return self._violations(caller, self._readable(caller, definition_id).document)
-
-    def upcoming(self, caller: Caller, definition_id: str) -> tuple[int, ...]:
-        """The next five instants (epoch ms) of a definition's schedule; empty without one, and when it is malformed."""
-        schedule = self.get(caller, definition_id).document.get("schedule")
-        if not isinstance(schedule, dict):
-            return ()
-        return tuple(preview(read_spec(schedule), self._clock.now_ms(), _UPCOMING))
+        document = self._readable(caller, definition_id).document
+        schedule = document.get("schedule")
+        spec = read_spec(schedule) if isinstance(schedule, dict) else None
+        upcoming = tuple(preview(spec, self._clock.now_ms(), _UPCOMING)) if spec else ()
+        return Validated(self._violations(caller, document), upcoming)
 
     def diff(self, caller: Caller, definition_id: str, against: str | None = None) -> Difference:
         """How a definition differs from another one, by default from the newest version of its family.
 
         FAILED_PRECONDITION `DIFF_BASE_MISSING` when there is nothing to compare with.
         """
-        after = self.get(caller, definition_id)
+        after = self._readable(caller, definition_id)
         base = against or self._library.family(caller.tenant, after.family_slug)[0].newest_id
         if not base:
             raise precondition("DIFF_BASE_MISSING", "the family has no version yet; name a definition", "against")
-        before = self.get(caller, base)
-        pair = (self._as_published(caller, one.id) for one in (before, after))
-        return Difference(before, after, compare(*pair))
+        before = self._readable(caller, base)
+        pair = (self._as_published(caller, row.document) for row in (before, after))
+        return Difference(self._view(before), self._view(after), compare(*pair))
 
-    def _as_published(self, caller: Caller, definition_id: str) -> dict[str, JSON]:
+    def _as_published(self, caller: Caller, document: dict[str, JSON]) -> dict[str, JSON]:
         """The document as it is answered, with what a publication would add to it, so that only real changes show."""
-        document = self._library.row(caller.tenant, definition_id)[0].document
         return to_wire(completed(document, self._context(caller, document)))
 
     def archive(self, caller: Caller, definition_id: str) -> DefinitionView:
@@ -311,14 +309,14 @@ class Definitions:
             raise precondition("NOT_A_DRAFT", "published versions never change; use the id of the family's draft", "id")
         return row, version
 
-    def _publishable(self, caller: Caller, draft: DefinitionRow) -> tuple[Violation, ...]:
+    def _publishable(self, caller: Caller, draft: DefinitionRow, context: Context) -> tuple[Violation, ...]:
         """The warnings that a publication carries; refuses when there are errors."""
         self._check_environments(caller, None, draft.document)
-        found = self._violations(caller, draft.document)
+        found = tuple(validate(draft.document, context))
         refuse_errors(found, "the definition cannot be published")
         return found
 
-    def _next_version(self, caller: Caller, draft: DefinitionRow, family: Family) -> DefinitionRow:
+    def _next_version(self, caller: Caller, draft: DefinitionRow, family: Family, context: Context) -> DefinitionRow:
         now = self._clock.now_ms()
         return DefinitionRow(
             id=self._ids.uuid(),
@@ -326,7 +324,7 @@ class Definitions:
             family_slug=draft.family_slug,
             status=DefinitionStatus.PUBLISHED,
             version=family.max_version + 1,
-            document=completed(draft.document, self._context(caller, draft.document)),
+            document=completed(draft.document, context),
             created_at=now,
             updated_at=now,
             published_at=now,
@@ -385,10 +383,8 @@ class Definitions:
             self._tenants.require_writable(caller, old)
         self._tenants.require_writable(caller, new)
 
-    def _violations(
-        self, caller: Caller, document: dict[str, JSON], *, promoted: bool = False
-    ) -> tuple[Violation, ...]:
-        return tuple(validate(document, self._context(caller, document, promoted=promoted)))
+    def _violations(self, caller: Caller, document: dict[str, JSON]) -> tuple[Violation, ...]:
+        return tuple(validate(document, self._context(caller, document)))
 
     def _context(self, caller: Caller, document: dict[str, JSON], *, promoted: bool = False) -> Context:
         known = Known(self._catalog, self._table, self._tenants, self._library, caller, promoted)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from tests.unit.app.world import HELLO, World
 
 from ductor.app.comparison import Change, compare
+from ductor.app.installation import validation_context
 from ductor.model.errors import RefusedError
+from ductor.ports import Item
 
 WAIT = {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": "2s"}}
 EDGE = {"source_ref": "a", "target_ref": "b", "type": "EDGE_TYPE_SUCCESS"}
@@ -79,10 +84,46 @@ def test_another_tenants_definition_is_no_base(world: World) -> None:
 def test_upcoming_occurrences_are_those_of_the_schedule(world: World) -> None:
     draft = world.definitions.create(world.caller, {**HELLO, "schedule": {"rate": "5m"}}).definition
     now = world.clock.now_ms()
-    upcoming = world.definitions.upcoming(world.caller, draft.id)
+    upcoming = world.definitions.validate(world.caller, draft.id).upcoming
     assert len(upcoming) == 5
     assert all(at > now and at % 300_000 == 0 for at in upcoming)
 
 
 def test_without_a_schedule_nothing_is_upcoming(world: World) -> None:
-    assert world.definitions.upcoming(world.caller, world.published()) == ()
+    assert world.definitions.validate(world.caller, world.published()).upcoming == ()
+
+
+def rows_read(world: World, monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> Counter[str]:
+    """How often a call reads each row by its key; partitions of definitions, families and environments only."""
+    seen: Counter[str] = Counter()
+    get = world.table.get
+
+    def counting(pk: str, sk: str) -> Item | None:
+        seen[f"{pk}/{sk}"] += 1
+        return get(pk, sk)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(world.table, "get", counting)
+        call()
+    return seen
+
+
+def test_a_comparison_and_a_check_read_each_definition_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = world.definitions.create(world.caller, HELLO).definition
+    version = world.definitions.publish(world.caller, draft.id).published
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: world.definitions.diff(world.caller, draft.id),
+        lambda: world.definitions.validate(world.caller, draft.id),
+    )
+    for call in calls:
+        seen = rows_read(world, monkeypatch, call)
+        own = {key: times for key, times in seen.items() if draft.id in key or version.id in key}
+        assert own
+        assert set(own.values()) == {1}, own
+
+
+def test_a_publication_asks_once_what_the_server_has(world: World) -> None:
+    draft = world.definitions.create(world.caller, HELLO).definition
+    with patch("ductor.app.definitions.validation_context", wraps=validation_context) as asked:
+        world.definitions.publish(world.caller, draft.id)
+    assert asked.call_count == 1

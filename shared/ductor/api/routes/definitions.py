@@ -134,10 +134,12 @@ class DefinitionRoutes:
     def _validate(self, call: Call) -> Wrapped[Validation]:
         call.body(EmptyBody)
         found = self._definitions.validate(call.caller, call.ids["definition_id"])
-        valid = not any(item.severity is Severity.ERROR for item in found)
-        upcoming = self._definitions.upcoming(call.caller, call.ids["definition_id"])
         data = Validation.model_validate(
-            {"valid": valid, "violations": violation_items(found, WarningItem), "next_occurrences": upcoming}
+            {
+                "valid": not any(item.severity is Severity.ERROR for item in found.violations),
+                "violations": violation_items(found.violations, WarningItem),
+                "next_occurrences": found.upcoming,
+            }
         )
         return Wrapped(data=data, metadata=call.metadata())
 

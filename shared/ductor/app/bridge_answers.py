@@ -23,7 +23,7 @@ from ductor.model.attempt import Attempt, AttemptStatus
 from ductor.model.errors import ErrorCode, RefusedError, StepError, clip, message_of, refuse
 from ductor.model.intent import Intent
 from ductor.model.json import JSON, encode
-from ductor.model.payload import MAX_OUTPUT_BYTES, ROW_BYTES, Payload, Stored, stage
+from ductor.model.payload import MAX_OUTPUT_BYTES, ROW_BYTES, Payload, stage
 
 MAX_DETAILS_BYTES: Final = 8_192
 MAX_ERROR_CODE: Final = 64
@@ -68,7 +68,7 @@ class BridgeAnswers:
 
     def heartbeat(self, caller: Caller, token: str, details: JSON = None) -> Alive:
         """Extend the lease. `details` None keeps what was told before; the next worker of the attempt gets it."""
-        _check_size(details, MAX_DETAILS_BYTES, "details")
+        _encoded(details, MAX_DETAILS_BYTES, "details")
 
         def beat(attempt: Attempt, now: int) -> Attempt:
             told = attempt.heartbeat_details if details is None else details
@@ -83,8 +83,9 @@ class BridgeAnswers:
         """The work is done. A success that comes too late is refused, but kept: its effect may have to be undone."""
         ref = self._read(caller, token)
         self._held(caller, ref)  # nothing is stored with a run before its worker has proved itself
-        _check_size(output, MAX_OUTPUT_BYTES, "output")
-        payload, stored = _staged(ref.run_id, output)
+        data = _encoded(output, MAX_OUTPUT_BYTES, "output")
+        # Up to 8 KB stand in the attempt row itself, more goes to the blobs first.
+        payload, stored = stage(ref.run_id, output, ROW_BYTES, data)
 
         def succeed(attempt: Attempt, now: int) -> Attempt:
             return msgspec.structs.replace(
@@ -117,7 +118,7 @@ class BridgeAnswers:
         """The work could not be done."""
         if not 1 <= len(failure.code) <= MAX_ERROR_CODE:
             raise invalid("FIELD_INVALID", f"a code has 1 to {MAX_ERROR_CODE} characters", "code")
-        _check_size(failure.details, MAX_DETAILS_BYTES, "details")
+        _encoded(failure.details, MAX_DETAILS_BYTES, "details")
         error = StepError(clip(failure.code), message_of(failure.message), failure.retryable, failure.details)
 
         def end(attempt: Attempt, now: int) -> Attempt:
@@ -234,19 +235,16 @@ def _may_be_late(ref: TokenRef, attempt: Attempt) -> bool:
     return ended and not own_failure
 
 
-def _staged(run_id: str, output: JSON) -> tuple[Payload, Stored | None]:
-    """Up to 8 KB stand in the attempt row itself, more goes to the blobs first."""
-    return stage(run_id, output, ROW_BYTES)
-
-
-def _check_size(value: JSON, most: int, field: str) -> None:
+def _encoded(value: JSON, most: int, field: str) -> bytes:
+    """The value's JSON; refuses what is over `most` bytes."""
     try:
-        size = len(encode(value))
+        data = encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise invalid("FIELD_INVALID", f"this value cannot be kept as JSON: {error}", field) from error
-    if size > most:
-        message = f"{size} bytes of JSON are over the limit of {most}; pass a reference instead"
+    if len(data) > most:
+        message = f"{len(data)} bytes of JSON are over the limit of {most}; pass a reference instead"
         raise refuse(ErrorCode.PAYLOAD_TOO_LARGE, f"{field.upper()}_TOO_LARGE", message, field)
+    return data
 
 
 def _unknown() -> RefusedError:

@@ -316,7 +316,7 @@ class Worker:
         if len(result.data) <= ROW_BYTES:
             return Inline(result.output)
         task = result.claimed.task
-        payload, stored = stage(task.run_id, result.output)
+        payload, stored = stage(task.run_id, result.output, data=result.data)
         if stored is not None:
             self._payloads.put(task.run_id, stored)
         return payload

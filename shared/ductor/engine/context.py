@@ -14,7 +14,7 @@ from ductor.expressions import Budget, Program, Reads, Template
 from ductor.model.definition import Retry
 from ductor.model.errors import StepError
 from ductor.model.json import JSON, encode
-from ductor.model.payload import BlobRef, Inline, Payload, RowRef, Stored, stage
+from ductor.model.payload import INLINE_BYTES, BlobRef, Inline, Payload, RowRef, Stored, stage
 from ductor.model.run import ItemStatus, NodeState, RunState
 from ductor.model.transition import (
     ItemEnded,
@@ -108,21 +108,19 @@ class TickContext:
         if item.status is ItemStatus.RUNNING and item.ended == len(self.graph.bodies[scatter.node.index]):
             self.finished.append((scatter.id, index))
 
-    def keep(self, value: JSON, inline_bytes: int | None = None) -> Payload:
-        """A payload for `value`; what does not fit inline is stored before the commit.
+    def keep(self, value: JSON, inline_bytes: int = INLINE_BYTES, data: bytes | None = None) -> Payload:
+        """A payload for `value` (`data`: its encoding, if known); what does not fit inline is stored before the commit.
 
         What does stands in the header twice, in the state and in the tick's transitions, so a tick has a budget of it.
         """
-        if inline_bytes is None:
-            payload, stored = stage(self.state.run_id, value)
-        else:
-            payload, stored = stage(self.state.run_id, value, inline_bytes)
+        data = encode(value) if data is None else data
+        payload, stored = stage(self.state.run_id, value, inline_bytes, data)
         if stored is not None:
             key = _key(stored.ref)
             self.stores[key] = stored
             self._fresh[key] = value
         else:
-            self.inline_left -= len(encode(value))
+            self.inline_left -= len(data)
         return payload
 
     def value(self, payload: Payload) -> JSON:

@@ -200,11 +200,11 @@ def _completed(ctx: TickContext) -> Iterable[Transition]:
         error = StepError(wrong.code, f"output: {wrong.message}", retryable=False)
         yield from close(ctx, RunStatus.FAILED, error=error)
         return
-    if (size := len(encode(output))) > MAX_OUTPUT_BYTES:
-        message = f"output: it has {size} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
+    if len(data := encode(output)) > MAX_OUTPUT_BYTES:
+        message = f"output: it has {len(data)} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
         yield from close(ctx, RunStatus.FAILED, error=StepError("OUTPUT_TOO_LARGE", message, retryable=False))
         return
-    yield from close(ctx, RunStatus.COMPLETED, ctx.keep(output))
+    yield from close(ctx, RunStatus.COMPLETED, ctx.keep(output, data=data))
 
 
 def _joined(place: Place) -> bool:

@@ -63,12 +63,14 @@ def blob_prefix(run_id: str) -> str:
     return f"{run_id}/"
 
 
-def stage(run_id: str, value: JSON, inline_bytes: int = INLINE_BYTES) -> tuple[Payload, Stored | None]:
+def stage(
+    run_id: str, value: JSON, inline_bytes: int = INLINE_BYTES, data: bytes | None = None
+) -> tuple[Payload, Stored | None]:
     """How `value` is kept: inline when its encoding is at most `inline_bytes`, else by content-addressed reference.
 
-    Raises TypeError or ValueError for what JSON cannot hold.
+    `data` is its encoding, if that is known. Raises TypeError or ValueError for what JSON cannot hold.
     """
-    data = encode(value)
+    data = encode(value) if data is None else data
     if len(data) <= inline_bytes:
         return Inline(value), None
     digest = hashlib.sha256(data).hexdigest()[:32]

@@ -200,7 +200,8 @@ def _wait(ctx: NodeContext) -> DigestWait:
     key = _text(ctx.render(plan.key), "digest_key")
     dedup = None if plan.dedup is None else ctx.render(plan.dedup)
     arrival = ctx.render(plan.arrival)
-    size = len(encode(arrival))
+    data = encode(arrival)
+    size = len(data)
     if size > MAX_ARRIVAL_BYTES:
         message = f"the arrival has {size} bytes, at most {MAX_ARRIVAL_BYTES} fit; contribute a reference to the data"
         raise _InvalidError("DIGEST_ARRIVAL_TOO_LARGE", message)
@@ -209,7 +210,7 @@ def _wait(ctx: NodeContext) -> DigestWait:
         wait_ms=plan.wait_ms,
         most=plan.most,
         dedup="" if dedup in (None, "") else _text(dedup, "dedup_key"),
-        arrival=ctx.tick.keep(arrival),
+        arrival=ctx.tick.keep(arrival, data=data),
         size=size,
     )
 

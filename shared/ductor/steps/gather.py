@@ -161,11 +161,11 @@ def _done(ctx: NodeContext, results: list[JSON], errors: list[JSON], scatter: Sc
 
 def _complete(ctx: NodeContext, results: list[JSON], errors: list[JSON]) -> Iterable[Transition]:
     output = {"results": results, "errors": errors, "count": len(results)}
-    size = len(encode(output))
-    if size > MAX_OUTPUT_BYTES:
-        message = f"the results have {size} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
+    data = encode(output)
+    if len(data) > MAX_OUTPUT_BYTES:
+        message = f"the results have {len(data)} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
         return fail(ctx, StepError("OUTPUT_TOO_LARGE", message, retryable=False))
-    return complete(ctx, ctx.tick.keep(output))
+    return complete(ctx, ctx.tick.keep(output, data=data))
 
 
 def _join(ctx: NodeContext, plan: Plan) -> Iterator[Transition]:

@@ -66,11 +66,11 @@ class DataflowBehaviour(Plain):
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
         except ShapeError as fault:
             return fail(ctx, StepError(FAILED, str(fault), retryable=False))
-        size = len(encode(output))
-        if size > MAX_OUTPUT_BYTES:
-            message = f"the result has {size} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
+        data = encode(output)
+        if len(data) > MAX_OUTPUT_BYTES:
+            message = f"the result has {len(data)} bytes; at most {MAX_OUTPUT_BYTES} are allowed"
             return fail(ctx, StepError("OUTPUT_TOO_LARGE", message, retryable=False))
-        return complete(ctx, ctx.tick.keep(output))
+        return complete(ctx, ctx.tick.keep(output, data=data))
 
 
 def _program(source: str | None) -> Program | None:

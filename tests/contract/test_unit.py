@@ -97,6 +97,27 @@ def test_an_undone_part_leaves_what_came_before_and_after_it(backend: Backend) -
     assert stored(backend) == ("ac" if backend.groups else "abc")
 
 
+def test_messages_of_an_undone_part_do_not_arrive_and_those_around_it_do(backend: Backend) -> None:
+    with backend.unit.batch():
+        backend.steps.send([Outgoing(b"before")])
+        with suppress(Boom), backend.unit.part():
+            backend.steps.send([Outgoing(b"in it")])
+            raise Boom
+        backend.steps.send([Outgoing(b"after")])
+    bodies = {message.body for message in backend.steps.receive(10, visibility_ms=1000)}
+    assert bodies == {b"before", b"after"} | (set() if backend.groups else {b"in it"})
+
+
+def test_a_message_that_an_undone_part_received_arrives_again(backend: Backend) -> None:
+    with backend.unit.batch():
+        backend.steps.send([Outgoing(b"s")])
+        with suppress(Boom), backend.unit.part():
+            assert [message.body for message in backend.steps.receive(10, visibility_ms=1000)] == [b"s"]
+            raise Boom
+    backend.clock.advance(1000)
+    assert [message.body for message in backend.steps.receive(10, visibility_ms=1000)] == [b"s"]
+
+
 def test_parts_and_batches_nest(backend: Backend) -> None:
     with backend.unit.batch():
         with backend.unit.part():

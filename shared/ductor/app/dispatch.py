@@ -132,7 +132,7 @@ class Dispatcher:
         if handler is not None:
             replies.extend(handler(graph, state, command, mark))
             return
-        if isinstance(command, StartAttempt | CheckAttempt | RevokeAttempt):
+        if isinstance(command, _OF_ATTEMPTS):
             door = self._doors.get(graph.by_ref[step_of(command.node)].step.type)
             if door is not None:
                 act = _ACTS[type(command)](door)
@@ -204,6 +204,8 @@ class Dispatcher:
         """Send intents to their runs, in order, each with a fresh dedup id."""
         send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
 
+
+_OF_ATTEMPTS: Final = (StartAttempt, CheckAttempt, RevokeAttempt)
 
 _ACTS: Final[Mapping[type, Callable[[AttemptDoor], Callable[..., Iterable[Intent]]]]] = {
     StartAttempt: lambda door: door.start,

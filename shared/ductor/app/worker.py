@@ -10,13 +10,12 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 import msgspec
 
 from ductor.actions.connection import Connection
-from ductor.actions.context import ActionContext
+from ductor.actions.context import ActionContext, StopSign
 from ductor.actions.errors import ActionError
 from ductor.actions.execute import failure
 from ductor.actions.registry import Action, ActionRegistry
@@ -74,11 +73,7 @@ class Claimed:
         self.details: JSON = row.attempt.heartbeat_details
         self.usage = row.attempt.usage
         self.lock = threading.Lock()
-
-    @cached_property
-    def stop(self) -> threading.Event:
-        """Set when the attempt is to stop. Made when somebody asks for it: most attempts are over before."""
-        return threading.Event()
+        self.stop = StopSign()
 
     @property
     def task(self) -> AttemptTask:
@@ -266,8 +261,7 @@ class Worker:
         for result in results:
             if not result.begun:
                 continue
-            with self._unit.part():
-                row = self._record(result, now)
+            row = self._record(result, now)
             if row.status.ended:
                 replies.append(finished_intent(row, now))
                 done.append(result.claimed.receipt)

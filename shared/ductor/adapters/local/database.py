@@ -16,8 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
 
+from ductor.adapters.local.later import PutOff
 from ductor.adapters.local.schema import prepare, refuse_foreign
-from ductor.adapters.local.signals import FairLock, Signal
+from ductor.adapters.local.signals import FairLock, Signal, Ticket
 from ductor.ports import UnavailableError
 
 _T = TypeVar("_T")
@@ -67,9 +68,10 @@ class Database:
         self._lock = FairLock()
         self._signals: dict[str, Signal] = {}
         self._touched: dict[str, int] = {}
+        self.put_off = PutOff()
         self._readers: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         self._broken: UnavailableError | None = None
-        self._chain: list[_Ticket] = []
+        self._chain: list[Ticket] = []
         self._closed = False
         self._reading = _Reading(self)
         self._joined = _Joined(self)
@@ -141,6 +143,12 @@ class Database:
         if count:
             self._touched[name] = self._touched.get(name, 0) + count
 
+    def catch_up(self) -> None:
+        """Write what this thread's transaction has put off, so that whoever looks next sees it. Outside, do nothing."""
+        if self._local.writes and self.put_off.pending:
+            with self._joined as connection:
+                self.put_off.carry_out(connection)
+
     def close(self) -> None:
         """Close every connection once no write is under way. Whatever is called later raises UnavailableError."""
         self._lock.acquire()
@@ -194,6 +202,9 @@ class Database:
         This thread returns only when that has happened.
         """
         self._local.writes = False
+        if commit and self._broken is None:
+            self._write_the_rest(durable)
+        self.put_off.clear()
         broken = self._broken
         if broken is not None:
             self._settle(broken, durable)
@@ -203,7 +214,7 @@ class Database:
         if not commit:
             self._undo_link(durable)
             return
-        ticket = _Ticket()
+        ticket = Ticket()
         try:
             if self._chain:
                 self._writer.execute("RELEASE link")
@@ -217,6 +228,14 @@ class Database:
         else:
             self._commit_chain(durable)
         ticket.check()
+
+    def _write_the_rest(self, durable: bool) -> None:
+        try:
+            self.put_off.carry_out(self._writer)
+        except BaseException as error:
+            self.put_off.clear()
+            self._settle(error, durable)
+            raise
 
     def _commit_chain(self, durable: bool) -> None:
         """Commit what this and earlier threads have done, tell them, and pass the turn on."""
@@ -283,31 +302,6 @@ class Database:
         return error
 
 
-class _Ticket:
-    """One thread's share of a commit that another thread may carry out."""
-
-    __slots__ = ("_done", "_failure")
-
-    def __init__(self) -> None:
-        self._done = threading.Event()
-        self._failure: BaseException | None = None
-
-    def settle(self, failure: BaseException | None) -> None:
-        """The commit has happened, or failed for everybody."""
-        self._failure = failure
-        self._done.set()
-
-    def wait(self) -> None:
-        self._done.wait()
-
-    def check(self) -> None:
-        """Raise what the commit failed with."""
-        if isinstance(self._failure, UnavailableError):
-            raise UnavailableError(str(self._failure)) from self._failure
-        if self._failure is not None:
-            raise self._failure
-
-
 class _Connection(sqlite3.Connection):
     """A connection that closes itself with its thread, and that a weak set can hold."""
 
@@ -369,18 +363,20 @@ class _Transaction:
 class _Part:
     """A savepoint inside the transaction that this thread has."""
 
-    __slots__ = ("_database",)
+    __slots__ = ("_database", "_mark")
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def __enter__(self) -> None:
+        self._mark = self._database.put_off.mark
         self._run("SAVEPOINT part")
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         if error is None:
             self._run("RELEASE part")
             return
+        self._database.put_off.undo(self._mark)
         with contextlib.suppress(UnavailableError):  # the first error is the one to tell; the batch stays broken
             self._run("ROLLBACK TO part")
             self._run("RELEASE part")

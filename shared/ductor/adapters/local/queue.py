@@ -75,9 +75,9 @@ class SqliteQueue:
     def send(self, messages: Sequence[Outgoing]) -> tuple[int, ...]:
         rules.check_outgoing(messages, fifo=self.fifo)
         if messages:
-            with self._database.transaction() as connection:
-                first_id = 1 + int(connection.execute(self._sql(_LAST_ID)).fetchone()[0])
-                self._wake(self._insert(connection, first_id, messages, self._clock.now_ms()))
+            # At the end of the unit, all at once: one statement for 200 runs' tasks instead of 200 (9 us each).
+            with self._database.transaction():
+                self._database.put_off.add(self._store, messages)
         return ()
 
     def receive(self, limit: int, *, visibility_ms: int, wait_ms: int = 0) -> tuple[Message, ...]:
@@ -129,12 +129,14 @@ class SqliteQueue:
             self._remove(connection, held, now)
 
     def oldest_age_ms(self) -> int:
+        self._database.catch_up()
         with self._database.reading() as connection:
             row = connection.execute(self._sql(_OLDEST)).fetchone()
         return 0 if row is None else max(0, self._clock.now_ms() - int(row[0]))
 
     def depth(self) -> int:
         """How many messages are not yet acknowledged, those in flight or delayed included."""
+        self._database.catch_up()
         with self._database.reading() as connection:
             return int(connection.execute(self._sql(_DEPTH)).fetchone()[0])
 
@@ -170,6 +172,7 @@ class SqliteQueue:
 
     def pause_ms(self) -> int:
         """0 or less when something can be delivered, else how long to wait before looking again."""
+        self._database.catch_up()
         with self._database.reading() as connection:
             ready, visible_at = connection.execute(self._sql(_LOOK)).fetchone()
         if ready:
@@ -177,6 +180,7 @@ class SqliteQueue:
         return POLL_MS if visible_at is None else min(POLL_MS, int(visible_at) - self._clock.now_ms())
 
     def _take(self, limit: int, visibility_ms: int) -> tuple[Message, ...]:
+        self._database.catch_up()
         with self._database.transaction(durable=False) as connection:
             now = self._clock.now_ms()
             self._reappear(connection, now)
@@ -188,6 +192,10 @@ class SqliteQueue:
         floor = self._floor(now)
         connection.executemany(self._sql(_ACK), [(message_id, receives, floor) for message_id, receives, _ in held])
         self._settle(connection, (group for _, _, group in held))
+
+    def _store(self, connection: sqlite3.Connection, messages: Sequence[Outgoing]) -> None:
+        first_id = 1 + int(connection.execute(self._sql(_LAST_ID)).fetchone()[0])
+        self._wake(self._insert(connection, first_id, messages, self._clock.now_ms()))
 
     def _insert(self, connection: sqlite3.Connection, first_id: int, messages: Sequence[Outgoing], now: int) -> int:
         """Store the messages from that id on; how many there were to store."""

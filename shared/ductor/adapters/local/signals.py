@@ -1,12 +1,14 @@
-"""Threads waking threads of this process: a lock that is passed on in order, and a signal with a memory.
+"""Threads waking threads of this process: a lock that is passed on in order, a signal with a memory, a share of a commit.
 
-Neither reaches other processes; those are found by polling.
+None reaches other processes; those are found by polling.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+
+from ductor.ports import UnavailableError
 
 
 class FairLock:
@@ -63,3 +65,28 @@ class Signal:
         with self._changed:
             if self._count == seen:
                 self._changed.wait(seconds)
+
+
+class Ticket:
+    """One thread's share of a commit that another thread may carry out."""
+
+    __slots__ = ("_done", "_failure")
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+        self._failure: BaseException | None = None
+
+    def settle(self, failure: BaseException | None) -> None:
+        """The commit has happened, or failed for everybody."""
+        self._failure = failure
+        self._done.set()
+
+    def wait(self) -> None:
+        self._done.wait()
+
+    def check(self) -> None:
+        """Raise what the commit failed with."""
+        if isinstance(self._failure, UnavailableError):
+            raise UnavailableError(str(self._failure)) from self._failure
+        if self._failure is not None:
+            raise self._failure

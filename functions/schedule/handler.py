@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ductor.bootstrap_aws import schedule
+from ductor.bootstrap.aws_functions import schedule
 
 handler = schedule()

@@ -11,7 +11,7 @@ from tests.api.world import ApiWorld
 
 from ductor.app.commit import Committer
 from ductor.app.headers import HEAD, run_pk
-from ductor.bootstrap import NoFaults
+from ductor.bootstrap.doors import NoFaults
 from ductor.model.intent import Intent, IntentKind
 from ductor.steps.behaviours import BEHAVIOURS
 

@@ -13,7 +13,8 @@ from tests.benchmarks.definitions import Document
 
 from ductor.app.access import Caller
 from ductor.app.admission import TriggerRequest
-from ductor.bootstrap import LocalApp, LocalSettings, local_app
+from ductor.bootstrap.local_app import LocalApp, local_app
+from ductor.bootstrap.local_settings import LocalSettings
 from ductor.model.enums import RunStatus
 
 DEADLINE_S = 300.0
@@ -36,8 +37,8 @@ def running() -> Iterator[tuple[LocalApp, Caller]]:
 
 def publish(app: LocalApp, caller: Caller, document: Document) -> str:
     """The id of a published version of `document`."""
-    draft = app.definitions.create(caller, document).definition
-    return app.definitions.publish(caller, draft.id).published.id
+    draft = app.deps.definitions.create(caller, document).definition
+    return app.deps.definitions.publish(caller, draft.id).published.id
 
 
 def steps_per_second(document: Document, runs: int) -> float:
@@ -53,12 +54,12 @@ def _complete(app: LocalApp, caller: Caller, definition: str, runs: int) -> floa
     """Seconds that `runs` runs, triggered together, take until the last one has ended."""
     began = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as clients:
-        triggered = clients.map(lambda _: app.triggers.trigger(caller, definition, TriggerRequest()), range(runs))
+        triggered = clients.map(lambda _: app.deps.triggers.trigger(caller, definition, TriggerRequest()), range(runs))
         ids = [each.run_id for each in triggered]
     while ids:
         if time.perf_counter() - began > DEADLINE_S:
             raise TimeoutError(f"{len(ids)} of {runs} runs did not end in {DEADLINE_S} s")
-        status = RunStatus(app.runs.summary(caller, ids[-1]).status)
+        status = RunStatus(app.deps.runs.summary(caller, ids[-1]).status)
         if status is RunStatus.COMPLETED:
             ids.pop()
         elif status.terminal:

@@ -12,7 +12,7 @@ from tests.benchmarks.meter import Meter
 from tests.functions.policy import template
 from tests.functions.world import AwsWorld
 
-from ductor.bootstrap_aws import Handler
+from ductor.lambdas.telemetry import Handler
 
 FUNCTIONS = ("api", "authorizer", "coordinator", "step", "timer", "sweeper", "event", "schedule")
 BETWEEN_MS = (10, 60)

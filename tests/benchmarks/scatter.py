@@ -28,13 +28,13 @@ def seconds_and_megabytes(few: int = FEW, many: int = MANY) -> tuple[float, floa
         def run(count: int) -> float:
             began, used = time.perf_counter(), time.process_time()
             asked = TriggerRequest(input={"items": list(range(count))})
-            run_id = app.triggers.trigger(caller, definition, asked).run_id
-            while not (status := RunStatus(app.runs.summary(caller, run_id).status)).terminal:
+            run_id = app.deps.triggers.trigger(caller, definition, asked).run_id
+            while not (status := RunStatus(app.deps.runs.summary(caller, run_id).status)).terminal:
                 if time.perf_counter() - began > DEADLINE_S:
                     raise TimeoutError(f"{count} items did not end in {DEADLINE_S} s")
                 time.sleep(0.02)
             seconds = time.process_time() - used
-            gathered: Any = app.runs.node_output(caller, run_id, "all")
+            gathered: Any = app.deps.runs.node_output(caller, run_id, "all")
             if status is not RunStatus.COMPLETED or [each["n"] for each in gathered["results"]] != list(range(count)):
                 raise RuntimeError(f"run {run_id} ended as {status} with other results than its items")
             return seconds

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ductor.app.commit import Committer
-from ductor.bootstrap_aws import coordinator
+from ductor.bootstrap.aws_functions import coordinator
 
 PLACE = Path(tempfile.gettempdir())
 """The emulator's own folder, which all of its functions share."""

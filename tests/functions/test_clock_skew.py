@@ -9,8 +9,8 @@ from tests.functions.definitions import HELLO
 from tests.functions.metering import metered
 from tests.functions.world import SECOND, AwsWorld
 
-from ductor import bootstrap_aws
-from ductor.bootstrap_aws import AwsSettings, Parts
+from ductor.bootstrap import aws_functions
+from ductor.bootstrap.aws_parts import AwsSettings, Parts
 from ductor.testing.faulty import SkewedClock
 from ductor.testing.memory import SeededIds
 
@@ -38,7 +38,7 @@ def second_by_second(world: AwsWorld, run_id: str, seconds: int) -> int:
 def test_a_timer_function_whose_clock_is_off_wakes_on_time_or_as_late_as_it_is_behind(
     world: AwsWorld, skew: int
 ) -> None:
-    world.timer = bootstrap_aws.timer(off(world, skew, 71))
+    world.timer = aws_functions.timer(off(world, skew, 71))
     run_id = world.trigger(world.publish(HELLO))
     with metered() as requests:
         passed = second_by_second(world, run_id, 10)
@@ -51,7 +51,7 @@ def test_a_timer_function_whose_clock_is_off_wakes_on_time_or_as_late_as_it_is_b
 def test_a_coordinator_whose_clock_is_off_never_spins(world: AwsWorld, skew: int) -> None:
     run_id = world.trigger(world.publish(HELLO))
     world.pump()
-    world.coordinator = bootstrap_aws.coordinator(off(world, skew, 72))
+    world.coordinator = aws_functions.coordinator(off(world, skew, 72))
     with metered() as requests:
         passed = second_by_second(world, run_id, 10)
     assert 2 <= passed <= 8

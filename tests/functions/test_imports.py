@@ -57,7 +57,7 @@ def test_the_coordinator_is_imported_in_time(world: AwsWorld) -> None:
 
 
 def test_a_missing_variable_is_named(world: AwsWorld) -> None:
-    from ductor.bootstrap_aws import AwsSettings, SettingsError
+    from ductor.bootstrap.aws_parts import AwsSettings, SettingsError
 
     with pytest.raises(SettingsError, match="DUCTOR_TABLE"):
         AwsSettings({}).need("DUCTOR_TABLE")

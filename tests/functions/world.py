@@ -11,11 +11,12 @@ from typing import Any
 from tests.contract.moto_backend import CLIENTS, CREDENTIALS, Emulator
 from tests.functions.policy import template
 
-from ductor import bootstrap_aws
 from ductor.app.headers import HEAD, read_header, run_pk
 from ductor.app.keys import Keys
 from ductor.app.tenants import Tenants
-from ductor.bootstrap_aws import AwsSettings, Handler, Parts
+from ductor.bootstrap import aws_functions
+from ductor.bootstrap.aws_parts import AwsSettings, Parts
+from ductor.lambdas.telemetry import Handler
 from ductor.model.run import RunState
 from ductor.testing.memory import SeededIds, VirtualClock
 
@@ -41,14 +42,14 @@ class AwsWorld:
         assert first.key is not None
         self.tenant, self.key = first.tenant, first.key.plaintext
         self._make_bus()
-        self.api = bootstrap_aws.api(self.parts())
-        self.authorizer = bootstrap_aws.authorizer(self.parts())
-        self.coordinator = bootstrap_aws.coordinator(self.parts())
-        self.step = bootstrap_aws.step(self.parts())
-        self.timer = bootstrap_aws.timer(self.parts())
-        self.sweeper = bootstrap_aws.sweeper(self.parts())
-        self.event = bootstrap_aws.event(self.parts())
-        self.schedule = bootstrap_aws.schedule(self.parts())
+        self.api = aws_functions.api(self.parts())
+        self.authorizer = aws_functions.authorizer(self.parts())
+        self.coordinator = aws_functions.coordinator(self.parts())
+        self.step = aws_functions.step(self.parts())
+        self.timer = aws_functions.timer(self.parts())
+        self.sweeper = aws_functions.sweeper(self.parts())
+        self.event = aws_functions.event(self.parts())
+        self.schedule = aws_functions.schedule(self.parts())
 
     def close(self) -> None:
         self.emulator.close()

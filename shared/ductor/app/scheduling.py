@@ -36,6 +36,7 @@ class Scheduling:
         ids: Ids,
         outside: CronSchedules | None = None,
     ) -> None:
+        self.outside = outside
         moves = ScheduleMoves(table, outside)
         grace_ms = LOCAL_GRACE_MS if outside is None else CALLED_GRACE_MS
         self.firing = Firing(

@@ -33,7 +33,7 @@ def bootstrap(stack: str, *, reissue: bool) -> None:
 def _outputs(stack: str) -> dict[str, str]:
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from ductor.bootstrap_aws import parts
+    from ductor.bootstrap.aws_parts import parts
 
     try:
         answer: Any = parts().clients("cloudformation").describe_stacks(StackName=stack)
@@ -46,7 +46,7 @@ def _outputs(stack: str) -> dict[str, str]:
 def _first_start(table: str, reissue: bool) -> FirstStart:
     from ductor.app.keys import Keys
     from ductor.app.tenants import Tenants
-    from ductor.bootstrap_aws import AwsSettings, parts
+    from ductor.bootstrap.aws_parts import AwsSettings, parts
 
     of = parts(AwsSettings({"DUCTOR_TABLE": table}))
     try:

@@ -60,7 +60,7 @@ def print_schema() -> None:
 
 
 def _played(names: Sequence[str], asked: Asked) -> list[FileResult]:
-    from ductor.bootstrap import StartError, action_catalog
+    from ductor.bootstrap.local_settings import StartError, action_catalog
     from ductor.cli.modules import add_working_directory
     from ductor.cli.sources import collect
     from ductor.testing.cases.runner import run_file

@@ -45,7 +45,8 @@ def _queue(name: QueueName, data: Path, stack: str) -> Iterator[DeadLetters]:
     if stack:
         yield _of_stack(name, stack)
         return
-    from ductor.bootstrap import StartError, dead_letters
+    from ductor.bootstrap.local_folder import dead_letters
+    from ductor.bootstrap.local_settings import StartError
 
     try:
         with dead_letters(data, name) as queue:
@@ -57,7 +58,7 @@ def _queue(name: QueueName, data: Path, stack: str) -> Iterator[DeadLetters]:
 def _of_stack(name: QueueName, stack: str) -> DeadLetters:
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from ductor.bootstrap_aws import AwsSettings, parts
+    from ductor.bootstrap.aws_parts import AwsSettings, parts
 
     called = name.value.capitalize()
     urls: dict[str, str] = {}

@@ -12,7 +12,8 @@ from ductor.cli.failure import Exit, Failure
 
 def run(families: Sequence[str], *, data: Path) -> None:
     """Print one YAML document per family. Raises Failure when there is no data file, or a named family is missing."""
-    from ductor.bootstrap import StartError, system_definitions
+    from ductor.bootstrap.local_folder import system_definitions
+    from ductor.bootstrap.local_settings import StartError
     from ductor.cli.definitions import envelope
 
     try:

@@ -22,7 +22,7 @@ from ductor.cli.memory import return_large_blocks
 from ductor.cli.options import LogLevel
 
 if TYPE_CHECKING:
-    from ductor.bootstrap import LocalApp
+    from ductor.bootstrap.local_app import LocalApp
 
 BACKLOG: Final = 1024
 KEEP_ALIVE_SECONDS: Final = 75
@@ -86,7 +86,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _start(options: Options, url: str) -> LocalApp:
-    from ductor.bootstrap import LocalSettings, StartError, local_app
+    from ductor.bootstrap.local_app import local_app
+    from ductor.bootstrap.local_settings import LocalSettings, StartError
     from ductor.cli.modules import add_working_directory
 
     add_working_directory()

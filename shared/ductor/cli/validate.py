@@ -98,7 +98,7 @@ def print_schema() -> None:
 
 
 def _context() -> Context:
-    from ductor.bootstrap import StartError, action_catalog
+    from ductor.bootstrap.local_settings import StartError, action_catalog
     from ductor.cli.modules import add_working_directory
 
     add_working_directory()

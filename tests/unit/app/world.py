@@ -36,7 +36,7 @@ from ductor.app.tenants import Tenants
 from ductor.app.tree import RunTrees
 from ductor.app.trigger import Triggers
 from ductor.app.waiters import Waiters
-from ductor.bootstrap import NoFaults
+from ductor.bootstrap.doors import NoFaults
 from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.run import RunState

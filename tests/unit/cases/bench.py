@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from ductor.bootstrap import action_catalog
+from ductor.bootstrap.local_settings import action_catalog
 from ductor.testing.cases.results import CaseResult, FileResult
 from ductor.testing.cases.runner import Options, run_file
 

@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import uvicorn
 
-from ductor.bootstrap import LocalSettings, local_app
+from ductor.bootstrap.local_app import local_app
+from ductor.bootstrap.local_settings import LocalSettings
 from ductor.cli.access import read_env
 
 

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from ductor import __version__
 from ductor.api.app import api_routes
-from ductor.bootstrap import local_app
+from ductor.bootstrap.local_app import local_app
 from ductor.cli import runs, serve, trigger
 from ductor.cli.failure import Exit
 from ductor.cli.main import app

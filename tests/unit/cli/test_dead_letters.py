@@ -17,7 +17,7 @@ from ductor.adapters.aws.clients import Clients
 from ductor.adapters.local.database import Database
 from ductor.adapters.local.fifo import SqliteFifoQueue
 from ductor.adapters.local.system import SystemClock
-from ductor.bootstrap_aws import AwsSettings, parts
+from ductor.bootstrap.aws_parts import AwsSettings, parts
 from ductor.cli.main import app
 from ductor.ports import Outgoing, Queue, QueueName
 

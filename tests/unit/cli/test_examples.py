@@ -12,7 +12,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from ductor.bootstrap import action_catalog
+from ductor.bootstrap.local_settings import action_catalog
 from ductor.cli.main import app
 from ductor.cli.sources import Source
 from ductor.cli.validate import check

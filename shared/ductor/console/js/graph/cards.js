@@ -62,7 +62,7 @@ export function showState(group, node, box) {
   const holder = group.querySelector(".graph-words");
   const state = node.status ? String(node.status) : "";
   group.dataset.status = state;
-  group.dataset.tone = state ? tone(state) : "none";
+  group.dataset.tone = node.tone ?? (state ? tone(state) : "none");
   group.setAttribute("aria-label", spoken(node));
   const [left, right] = [56, box.width - 12];
   const room = right - left;

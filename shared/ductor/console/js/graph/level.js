@@ -10,7 +10,7 @@ import { backLinks, ranks } from "./ranks.js";
 const NODE_GAP = 36;
 const BEND_GAP = 16;
 const ROW_GAP = 48;
-const LABELLED_ROW_GAP = 66;
+const LABELLED_ROW_GAP = 74;
 const OUT_SPREAD = 26;
 const IN_SPREAD = 14;
 

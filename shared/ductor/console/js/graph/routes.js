@@ -20,7 +20,7 @@ export function pathOf(points) {
 
 const LABEL_HEIGHT = 20;
 const LETTER = 6.2;
-const MAX_LETTERS = 30;
+const MAX_LETTERS = 28;
 
 /** The words of an edge: its type unless that is success, and its condition. Empty when it needs none. */
 export function labelOf(edge) {
@@ -45,7 +45,7 @@ export function labelPlaces(routes, drawn, edges) {
     const [from, to] = steepPiece(route.points);
     const width = labelWidth(words);
     let choice = null;
-    for (const t of [0.5, 0.36, 0.64, 0.25, 0.75]) {
+    for (const t of [0.5, 0.36, 0.64, 0.25, 0.75, 0.1, 0.9]) {
       const box = { ...along(from, to, t), width };
       choice ??= box;
       if (taken.some((other) => overlap(box, other))) continue;

@@ -12,7 +12,8 @@ import { viewport } from "./viewport.js";
 const KEYS = { ArrowDown: "down", ArrowUp: "up", ArrowLeft: "left", ArrowRight: "right", Home: "first", End: "last" };
 
 /**
- * @typedef {{id: string, title?: string, type: string, subtitle?: string, status?: string, badge?: string}} GraphNode
+ * @typedef {{id: string, title?: string, type: string, subtitle?: string, status?: string, badge?: string, tone?: string}} GraphNode
+ *   `badge` is a short text; `tone` (of `styles/tokens.css`) overrules the colour of the state
  * @typedef {{source: string, target: string, type?: string, condition?: string, taken?: boolean}} GraphEdge
  * @typedef {{id: string, gather: string, parent: string|null, members: string[], badge?: string}} GraphGroup
  * @param {object} given

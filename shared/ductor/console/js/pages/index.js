@@ -9,4 +9,17 @@
 export const routes = [
   { pattern: "/runs", nav: "Runs", icon: "runs", load: () => import("./runs.js") },
   { pattern: "/runs/:run", section: "/runs", load: () => import("./run.js") },
+  { pattern: "/definitions", nav: "Definitions", icon: "definitions", load: () => import("./definitions.js") },
+  { pattern: "/definitions/new", section: "/definitions", load: () => import("./new_definition.js") },
+  { pattern: "/definitions/:id", section: "/definitions", load: () => import("./definition.js") },
+  { pattern: "/definitions/:id/edit", section: "/definitions", load: () => import("./draft.js") },
+  { pattern: "/definitions/:id/trigger", section: "/definitions", load: () => import("./trigger.js") },
+  { pattern: "/approvals", nav: "Approvals", icon: "approvals", load: () => import("./approvals.js") },
+  { pattern: "/schedules", nav: "Schedules", icon: "schedules", load: () => import("./schedules.js") },
+  { pattern: "/schedules/:family", section: "/schedules", load: () => import("./schedule.js") },
+  { pattern: "/events", nav: "Events", icon: "events", load: () => import("./events.js") },
+  { pattern: "/batches", nav: "Batches", icon: "batches", load: () => import("./batches.js") },
+  { pattern: "/batches/new", section: "/batches", load: () => import("./new_batch.js") },
+  { pattern: "/batches/:id", section: "/batches", load: () => import("./batch.js") },
+  { pattern: "/settings", nav: "Settings", icon: "settings", load: () => import("./settings.js") },
 ];

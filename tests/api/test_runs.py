@@ -113,6 +113,12 @@ def test_output_of_run_and_node(world: ApiWorld) -> None:
     assert (node["node"], node["output"]) == ("greet", output)
 
 
+def test_the_input_of_a_run_is_read_as_it_was_sent(world: ApiWorld) -> None:
+    run_id = trigger(world, SAMPLE)
+    answer = world.call("GET", f"/api/workflows/runs/{run_id}/input")
+    assert (answer.status, answer.json["data"]) == (200, {"run_id": run_id, "input": SAMPLE["input"]})
+
+
 def test_output_before_the_end_is_refused(world: ApiWorld) -> None:
     answer = world.call("GET", f"/api/workflows/runs/{world.triggered()}/output")
     assert [code for _, code in answer.codes] == ["RUN_NOT_FINISHED"]

@@ -242,6 +242,12 @@ class Runs:
         except OutputTooLargeError as fault:
             raise precondition("OUTPUT_TOO_LARGE", str(fault)) from fault
 
+    def input(self, caller: Caller, run_id: str) -> JSON:
+        """What the run was started with (`TRIGGER.payload`), unredacted."""
+        require(caller, Scope.WORKFLOW_READ)
+        _, state = self._state(caller, run_id)
+        return self._payloads.load(run_id, state.origin.input)
+
     def _item(self, caller: Caller, run_id: str) -> Item:
         return header_of(self._table, caller, run_id)
 

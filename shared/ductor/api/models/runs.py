@@ -265,6 +265,13 @@ class RunOutput(AnswerModel):
     output: Any
 
 
+class RunInput(AnswerModel):
+    """What a run was started with, not redacted."""
+
+    run_id: str
+    input: Any
+
+
 class OutputPlace(AnswerModel):
     """Where an output lies that is too large for an answer: the JSON document at `output_url`, not redacted.
 

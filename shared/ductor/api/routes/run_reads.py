@@ -15,6 +15,7 @@ from ductor.api.models.runs import (
     OutputPlaceAnswer,
     RunDetail,
     RunEvent,
+    RunInput,
     RunOutput,
     RunStep,
     RunSummary,
@@ -74,6 +75,7 @@ class RunReadRoutes:
                 query=pages,
                 scope=_SCOPE,
             ),
+            Route("GET", f"{_ONE}/input", "Input of a run", self._input, Wrapped[RunInput], scope=_SCOPE),
             Route("GET", f"{_ONE}/output", "Output of a run", self._output, Wrapped[RunOutput], scope=_SCOPE),
             Route(
                 "GET",
@@ -116,6 +118,11 @@ class RunReadRoutes:
         page = self._runs.events(call.caller, call.ids["run_id"], query.integer("limit"), query.text("cursor"))
         shown = [RunEvent.model_validate(item) for item in page.items]
         return WrappedPage(data=shown, next_cursor=page.next_cursor, metadata=call.metadata())
+
+    def _input(self, call: Call) -> Wrapped[RunInput]:
+        run_id = call.ids["run_id"]
+        shown = RunInput(run_id=run_id, input=self._runs.input(call.caller, run_id))
+        return Wrapped(data=shown, metadata=call.metadata())
 
     def _output(self, call: Call) -> Wrapped[RunOutput] | Elsewhere:
         run_id = call.ids["run_id"]

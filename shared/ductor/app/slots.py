@@ -3,7 +3,7 @@
 Rows of a family, environment and key, all in one partition: `SLOT` counts the holders, `H#<run>` is one of them,
 `Q#<place>#<run>` one that waits. A holder's row and the count change in one write, so they always agree. Whoever waits
 writes its row before it looks at the count; whoever leaves lowers the count before it looks who waits: so one of the
-two sees the other. Everything here may be repeated.
+two sees the other. Under `cancel_oldest` index `i1` has the holders by place. Everything here may be repeated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ductor.app.headers import shard, sort_time
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import encode
 from ductor.model.slots import OnLimit
-from ductor.ports import Clock, Conflict, Delete, Expect, Item, Op, Put, Table, UnavailableError
+from ductor.ports import Clock, Conflict, Delete, Expect, Index, Item, Op, Put, Table, UnavailableError
 
 SLOT: Final = "SLOT"
 HOLDER: Final = "H#"
@@ -32,6 +32,9 @@ EMPTY_TTL_MS: Final = 3_600_000
 
 TRIES: Final = 100
 """Lost races in a row before the message waits."""
+
+MOST_SUPERSEDED: Final = 100
+"""Runs that one newcomer has cancelled at most; those behind it, and its own next look, go on with the rest."""
 
 MOST_MOVED_UP: Final = 100
 """Runs given a slot at once; the last of them asks for those behind it."""
@@ -63,11 +66,12 @@ class Held(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Body of `Q#<place>#<run>`. `limit` is that of the run's own version."""
+    """Body of `Q#<place>#<run>`. `limit` is that of the run's own version, `aged`: its holder is found by place."""
 
     run_id: str
     lease: int
     limit: int
+    aged: bool = False
 
 
 def slots_pk(tenant: str, environment: str, family: str, key: str) -> str:
@@ -124,7 +128,7 @@ class Slots:
         known = self._holding(seat)
         if known is not None:
             return known, []
-        body = encode_row(Waiting(seat.run_id, seat.lease, seat.limit))
+        body = encode_row(Waiting(seat.run_id, seat.lease, seat.limit, _aged(seat)))
         # The lease is the version: who moves up a waiter that left and came back must lose.
         self._table.write((Put(Item(pk=seat.pk, sk=_waiter_sk(seat), version=seat.lease, body=body)),))
         moved = [one for one in self.move_up(seat.pk) if one.run_id != seat.run_id]
@@ -199,7 +203,7 @@ class Slots:
 
     def _give(self, row: Item, first: Waiting, count: Item | None) -> bool:
         place = int(row.sk.removeprefix(WAITER).split("#", 1)[0])
-        holder = Item(pk=row.pk, sk=HOLDER + first.run_id, body=encode_row(Held(first.lease, place)))
+        holder = _held_by(row.pk, first.run_id, Held(first.lease, place), aged=first.aged)
         ops = (
             self.counted(row.pk, count, _held(count) + 1),
             Delete(row.pk, row.sk, row.version),
@@ -222,17 +226,33 @@ class Slots:
             self._table.write((Delete(row.pk, row.sk, row.version),))
 
     def superseded(self, seat: Seat) -> tuple[list[str], str]:
-        """The runs that must end so that the newest `limit` remain, the oldest first; and the newest of all.
+        """The oldest of the runs that must end so that the newest `limit` remain, oldest first; and the newest of all.
 
-        The run that asks may be among them: others that came later may have asked before it.
+        The run that asks may be among them: others that came later may have asked before it. Reads no more rows than
+        it names, however many have a slot.
         """
-        found = [(decode_held(item).place, item.sk.removeprefix(HOLDER)) for item in self.rows(seat.pk, HOLDER)]
-        for item in self.rows(seat.pk, WAITER):
-            place, run_id = item.sk.removeprefix(WAITER).split("#", 1)
-            found.append((int(place), run_id))
-        found.sort()
-        doomed = [run_id for _, run_id in found[: max(0, len(found) - seat.limit)]]
-        return doomed, found[-1][1] if found else seat.run_id
+        line = [_place(item) for item in self._table.query(seat.pk, prefix=WAITER, limit=MOST_SUPERSEDED).items]
+        held = _held(self._table.get(seat.pk, SLOT))
+        most = min(MOST_SUPERSEDED, held + len(line) - seat.limit)
+        if most <= 0:
+            return [], seat.run_id
+        holders = self._by_age(seat.pk, min(most, held))
+        doomed = sorted([*holders, *line])[:most]
+        return [run_id for _, run_id in doomed], max([*self._newest(seat.pk), *holders])[1]
+
+    def _by_age(self, pk: str, most: int) -> list[tuple[int, str]]:
+        """The places of the oldest holders. Where the index is behind the rows, or lacks one, all rows are read."""
+        found = self._table.query(pk, index=Index.I1, limit=max(1, most)).items
+        rows = self._table.batch_get([(item.pk, item.sk) for item in found])
+        places = sorted(_place(row) for row in rows.values())
+        if len(places) < most or places != sorted(_indexed(item) for item in found):
+            places = sorted(_place(row) for row in self.rows(pk, HOLDER))
+        return places[:most]
+
+    def _newest(self, pk: str) -> list[tuple[int, str]]:
+        line = self._table.query(pk, prefix=WAITER, limit=1, descending=True).items
+        holders = self._table.query(pk, index=Index.I1, limit=1, descending=True).items
+        return [*map(_place, line), *map(_indexed, holders)]
 
     def rows(self, pk: str, prefix: str) -> Iterator[Item]:
         """Every row of a kind."""
@@ -271,7 +291,30 @@ def _held(count: Item | None) -> int:
 
 
 def _holder(seat: Seat) -> Item:
-    return Item(pk=seat.pk, sk=HOLDER + seat.run_id, body=encode_row(Held(seat.lease, seat.place)))
+    return _held_by(seat.pk, seat.run_id, Held(seat.lease, seat.place), aged=_aged(seat))
+
+
+def _held_by(pk: str, run_id: str, held: Held, *, aged: bool) -> Item:
+    by_age = (pk, f"{sort_time(held.place)}#{run_id}") if aged else None
+    return Item(pk=pk, sk=HOLDER + run_id, body=encode_row(held), i1=by_age)
+
+
+def _aged(seat: Seat) -> bool:
+    return seat.rule is OnLimit.CANCEL_OLDEST
+
+
+def _indexed(item: Item) -> tuple[int, str]:
+    """The same as `_place`, of what the index says."""
+    place, run_id = item.i1[1].split("#", 1) if item.i1 else ("0", "")
+    return int(place), run_id
+
+
+def _place(item: Item) -> tuple[int, str]:
+    """The place of a holder or of one that waits, and its run."""
+    if item.sk.startswith(HOLDER):
+        return decode_held(item).place, item.sk.removeprefix(HOLDER)
+    place, run_id = item.sk.removeprefix(WAITER).split("#", 1)
+    return int(place), run_id
 
 
 def _waiter_sk(seat: Seat) -> str:

@@ -206,8 +206,12 @@ def open_shop(client: httpx.Client, orders: str, onboarding: str) -> dict[str, s
         "approval": trigger(client, orders, order(3, amount=4800)),
         "failed": trigger(client, orders, order(4, declines=9)),
         "cancelled": trigger(client, orders, order(5)),
-        "paused": trigger(client, onboarding, {"input": {"name": "Grace"}, "subject_type": "user", "subject_id": "u-7"}),
-        "timer": trigger(client, onboarding, {"input": {"name": "Edsger"}, "subject_type": "user", "subject_id": "u-8"}),
+        "paused": trigger(
+            client, onboarding, {"input": {"name": "Grace"}, "subject_type": "user", "subject_id": "u-7"}
+        ),
+        "timer": trigger(
+            client, onboarding, {"input": {"name": "Edsger"}, "subject_type": "user", "subject_id": "u-8"}
+        ),
     }
     for name in ("completed", "delivery", "approval", "cancelled", "paused", "timer"):
         wait_for(client, runs[name], "waiting")

@@ -46,6 +46,11 @@ export function runHeader(store) {
   return Object.assign(element, { show });
 }
 
+const ENDS = {
+  completed: "completed", failed: "failed", timed_out: "timed out", cancelled: "was cancelled", terminated: "was terminated",
+  continued_as_new: "went on as a new run", merged: "was merged into another run",
+};
+
 function crumbs(summary) {
   return h("div", { class: "row wrap small crumbs" }, h("a", { href: href("/runs") }, "Runs"), h("span", { class: "faint" }, "/"),
     h("a", { href: href("/runs", { workflow_type: summary.workflow_type }) }, summary.workflow_type), h("span", { class: "faint" }, "/"),
@@ -56,7 +61,7 @@ function sentence(summary) {
   if (summary.stalled) return "The coordinator cannot advance this run. Nothing is lost: what arrives for it is kept in order.";
   if (terminal(summary.status)) {
     const took = between(summary.started_at, summary.finished_at);
-    return `The run ${phrase(summary.status) === "completed" ? "completed" : `is ${phrase(summary.status)}`}${took ? ` after ${took}` : ""}${summary.reason ? `: ${summary.reason}` : ""}.`;
+    return `The run ${ENDS[summary.status] ?? `is ${phrase(summary.status)}`}${took ? ` after ${took}` : ""}${summary.reason ? `: ${summary.reason}` : ""}.`;
   }
   if (summary.status === "paused") return `The run is paused: nothing new starts until it is resumed.${summary.reason ? ` (${summary.reason})` : ""}`;
   if (summary.waiting_on) return `${waitSentence(summary.waiting_on)}.`;

@@ -55,7 +55,7 @@ export function nodePanel(store, select) {
     const step = stepOf(from.state, of);
     return h("div", { class: "panel-head" }, h("div", { class: "grow" },
       h("h2", { class: "break" }, node?.title || step?.title || of),
-      h("div", { class: "row wrap small muted" }, h("code", { class: "break" }, of), copyButton(of, "Copy the step's name"), "·", phrase(shortType(node?.type ?? step?.type)), step?.action && step.action !== "approval" && h("code", null, step.action))),
+      h("div", { class: "row wrap small muted" }, h("code", { class: "break" }, of), copyButton(of, "Copy the step's name"), h("span", null, phrase(shortType(node?.type ?? step?.type))), step?.action && step.action !== "approval" && h("code", null, step.action))),
     iconButton("cross", "Close the step", { onclick: () => select(null) }));
   }
 

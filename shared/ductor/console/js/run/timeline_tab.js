@@ -106,7 +106,7 @@ function attemptBars(attempts, node) {
 function waitBar(node) {
   if (!node?.started_at) return [];
   const instantly = node.finished_at === node.started_at;
-  return [{ kind: instantly ? "point" : "wait", tone: tone(node.status), from: node.started_at, to: instant(node.finished_at), label: node.status }];
+  return [{ kind: instantly ? "moment" : "wait", tone: tone(node.status), from: node.started_at, to: instant(node.finished_at), label: node.status }];
 }
 
 function words(row, end) {

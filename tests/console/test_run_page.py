@@ -1,0 +1,189 @@
+"""One run: followed live, seen from every side, and steered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.console import shop
+from tests.console.conftest import OpenPage, Shop
+
+pytestmark = pytest.mark.browser
+
+
+def status(page: Page, name: str) -> None:
+    """Wait until the head of the page shows this state."""
+    expect(page.locator(".run-title .badge").first).to_have_text(name)
+
+
+def node(page: Page, ref: str) -> Any:
+    return page.locator(f".graph-node[data-id='{ref}']")
+
+
+def test_a_run_is_followed_live_to_its_end(open_page: OpenPage, counter: Shop) -> None:
+    run = shop.trigger(counter.client, counter.orders, shop.order(11, declines=1))
+    page = open_page(f"/runs/{run}")
+    status(page, "Waiting")
+    expect(page.locator(".run-sentence")).to_contain_text("waits for event parcel.delivered for ord-10411")
+    expect(node(page, "delivered")).to_have_attribute("data-status", "waiting")
+    expect(node(page, "review")).to_have_attribute("data-status", "skipped")
+    shop.deliver(counter.client, 11)
+    status(page, "Completed")
+    expect(node(page, "receipt")).to_have_attribute("data-status", "completed")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_have_attribute("aria-disabled", "true")
+    page.get_by_role("tab", name="Input & output").click()
+    expect(page.locator(".values")).to_contain_text('"Ada Lovelace"')
+    expect(page.locator(".values")).to_contain_text("parcels: 7")
+
+
+def test_an_approval_is_given_in_the_panel(open_page: OpenPage, counter: Shop) -> None:
+    run = shop.trigger(counter.client, counter.orders, shop.order(12, amount=5000))
+    page = open_page(f"/runs/{run}")
+    node(page, "review").click()
+    panel = page.get_by_role("complementary", name="Step")
+    panel.get_by_role("button", name="Approve").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Comment").fill("fine with me")
+    dialog.get_by_label("Payload").fill('{"limit": 5000')
+    dialog.get_by_role("button", name="Approve").click()
+    expect(dialog.get_by_text("Payload (JSON) is not JSON")).to_be_visible()
+    dialog.get_by_label("Payload").fill('{"limit": 5000}')
+    dialog.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("Approve review: applied")).to_be_visible()
+    expect(node(page, "review")).to_have_attribute("data-status", "completed")
+    expect(panel.locator(".json").first).to_contain_text("fine with me")
+
+
+def test_a_run_is_cancelled_with_a_reason(open_page: OpenPage, counter: Shop) -> None:
+    run = shop.trigger(counter.client, counter.orders, shop.order(13))
+    page = open_page(f"/runs/{run}")
+    status(page, "Waiting")
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("dialog").get_by_label("Reason").fill("the customer called")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel run").click()
+    expect(page.get_by_text("Cancel run: applied")).to_be_visible()
+    status(page, "Cancelled")
+    expect(page.locator(".run-sentence")).to_contain_text("the customer called")
+    page.get_by_role("tab", name="History").click()
+    expect(page.locator(".history")).to_contain_text("cancel was applied (“the customer called”)")
+
+
+def test_a_failed_run_is_redriven(open_page: OpenPage, counter: Shop) -> None:
+    run = shop.trigger(counter.client, counter.orders, shop.order(14, declines=4))
+    shop.wait_for(counter.client, run, "failed")
+    page = open_page(f"/runs/{run}")
+    expect(page.get_by_role("alert")).to_contain_text("CARD_DECLINED")
+    page.get_by_role("button", name="Redrive", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Redrive").click()
+    expect(page.get_by_text("Redrive: applied")).to_be_visible()
+    status(page, "Waiting")
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.locator(".timeline-row[data-node=charge] .bar.work")).to_have_count(5)
+
+
+def test_termination_asks_for_the_end_of_the_id(open_page: OpenPage, counter: Shop) -> None:
+    run = shop.trigger(counter.client, counter.onboarding, {"input": {"name": "Alan"}})
+    shop.wait_for(counter.client, run, "waiting")
+    page = open_page(f"/runs/{run}")
+    page.get_by_role("button", name="More controls").click()
+    page.get_by_role("menuitem", name="Terminate").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Terminate")).to_be_disabled()
+    dialog.get_by_label("to confirm").fill(run[-6:])
+    dialog.get_by_role("button", name="Terminate").click()
+    status(page, "Terminated")
+
+
+def test_a_reset_is_previewed_before_it_forks(open_page: OpenPage, counter: Shop) -> None:
+    run = counter.runs["failed"]
+    page = open_page(f"/runs/{run}")
+    page.get_by_role("button", name="More controls").click()
+    page.get_by_role("menuitem", name="Reset").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("after reserve completed").click()
+    expect(dialog.locator("[data-group=kept]")).to_contain_text("reserve")
+    expect(dialog.locator("[data-group=rerun]")).to_contain_text("charge")
+    dialog.get_by_role("button", name="Fork the run").click()
+    expect(page.get_by_text("Forked from", exact=True)).to_be_visible()
+    assert run not in page.url
+    expect(page.get_by_role("link", name=f"…{run[-12:]}")).to_be_visible()
+
+
+def test_a_rejected_control_says_why(open_page: OpenPage, counter: Shop) -> None:
+    run = shop.trigger(counter.client, counter.onboarding, {"input": {"name": "Alan"}})
+    shop.wait_for(counter.client, run, "waiting")
+    page = open_page(f"/runs/{run}?node=settle")
+    shop.control(counter.client, run, "pause")
+    status(page, "Paused")
+    page.get_by_role("button", name="Resume", exact=True).click()
+    # Somebody else is faster.
+    shop.control(counter.client, run, "resume")
+    shop.wait_for(counter.client, run, "waiting")
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    expect(page.locator(".toast")).to_contain_text("Resume was rejected")
+
+
+def test_what_the_api_refuses_stands_in_the_dialog(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/runs/{counter.runs['delivery']}")
+    page.get_by_role("button", name="More controls").click()
+    page.get_by_role("menuitem", name="Send a signal").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Event name").fill("n" * 300)
+    dialog.get_by_role("button", name="Send").click()
+    expect(dialog.get_by_role("alert").filter(has_text="FIELD_INVALID").first).to_be_visible()
+
+
+def test_a_click_that_got_no_answer_is_repeated_under_its_id(open_page: OpenPage, counter: Shop) -> None:
+    run = shop.trigger(counter.client, counter.onboarding, {"input": {"name": "Alan"}})
+    shop.wait_for(counter.client, run, "waiting")
+    page = open_page(f"/runs/{run}")
+    sent: list[str] = []
+
+    def lose_the_first_answer(route):  # type: ignore[no-untyped-def]
+        sent.append(route.request.post_data_json["request_id"])
+        if len(sent) == 1:
+            route.fetch()
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/*:pause", lose_the_first_answer)
+    page.get_by_role("button", name="Pause", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    status(page, "Paused")
+    expect(page.get_by_text("Pause: applied")).to_be_visible()
+    assert len(sent) == 2
+    assert sent[0] == sent[1]
+    audit = counter.client.get(f"/api/v2/workflow-runs/{run}/audit").json()["items"]
+    assert [entry["request_id"] for entry in audit if entry["outcome"] == "applied"] == [sent[0]]
+
+
+def test_items_of_a_scatter_are_counted_and_opened(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/runs/{counter.runs['delivery']}")
+    expect(page.locator(".graph-count")).to_contain_text("7 items")
+    page.get_by_role("button", name="Show the whole graph").click()
+    node(page, "pack").click()
+    panel = page.get_by_role("complementary", name="Step")
+    expect(panel.locator(".item")).to_have_count(7)
+    panel.locator(".item").nth(2).click()
+    expect(panel).to_contain_text("SKU-003")
+    expect(page).to_have_url(f"{counter.url}#/runs/{counter.runs['delivery']}?node=pack%402")
+
+
+def test_taken_edges_differ_from_those_passed_by(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/runs/{counter.runs['delivery']}")
+    expect(page.locator(".graph-edge.taken[data-source=large][data-target=charge]")).to_have_count(1)
+    expect(page.locator(".graph-edge.passed-by[data-source=large][data-target=review]")).to_have_count(1)
+
+
+def test_the_other_sides_of_a_run(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/runs/{counter.runs['failed']}?tab=steps")
+    expect(page.locator("tr[data-key=charge]")).to_contain_text("CARD_DECLINED")
+    page.get_by_role("tab", name="Tree").click()
+    expect(page.locator(".tree")).to_contain_text("this run")
+    page.get_by_role("tab", name="History").click()
+    page.get_by_role("button", name="Attempts").click()
+    expect(page.locator(".history li:visible").first).to_contain_text("attempt 1 of core.echo succeeded")
+    page.locator(".history li:visible summary").first.click()
+    expect(page.locator(".history li:visible .json").first).to_contain_text('"core.echo"')

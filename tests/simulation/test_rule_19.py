@@ -197,6 +197,21 @@ def test_rule_19_crashes_leave_one_nudge_on_its_way(between: bool) -> None:
     assert copies_die_out(between)
 
 
+def test_rule_19_a_nudge_that_arrives_while_the_run_is_paused_is_asked_for_again_by_the_resume() -> None:
+    with patch("ductor.engine.tick.STARTS_PER_TICK", 2):
+        scene = Scene(repeated(action("a")), list(range(20)))
+        scene.control("pause", "p")
+        for _ in range(3):  # the start, which asks for a nudge; the pause; the nudge
+            scene.deliver(1)
+        assert nudges(scene) == 0
+        scene.control("resume", "r")
+        scene.deliver(1)
+        assert nudges(scene) == 1
+        while scene.deliver():  # nobody works: nothing but nudges goes on
+            pass
+        assert scene.tasks == 20
+
+
 # What is known of the queue
 
 

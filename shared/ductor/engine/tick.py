@@ -251,6 +251,9 @@ def _on_its_way(state: RunState, intents: Sequence[Intent]) -> int:
 
 
 def _outstanding_nudge(ctx: TickContext, intents: Sequence[Intent]) -> int:
+    """What the commit remembers. A nudge that arrives while the run is paused does nothing, not even a commit."""
+    if not _work_left(ctx):
+        return 0
     return ctx.state.version + 1 if _nudges(ctx, intents) else _on_its_way(ctx.state, intents)
 
 

@@ -1,0 +1,121 @@
+// The inbox of approvals: what waits for a person, and the decision.
+
+import { h, put } from "../dom.js";
+import { api, newRequestId } from "../api.js";
+import { dateTime, plural, relative } from "../format.js";
+import { poll } from "../poll.js";
+import { setQuery } from "../router.js";
+import { button } from "../ui/buttons.js";
+import { dialog, field } from "../ui/dialog.js";
+import { emptyState, errorNotice, notice } from "../ui/notice.js";
+import { toast } from "../ui/toast.js";
+import { typeIcon } from "../graph/icons.js";
+import { approvalReader, audienceWords } from "../operate/approvals.js";
+
+const keyOf = (gate) => `${gate.run.run_id}/${gate.node}`;
+
+export function render(ctx) {
+  ctx.title("Approvals");
+  const reader = approvalReader();
+  const refused = new Map();
+  const decided = new Set();
+  let workflow = ctx.query.workflow ?? "";
+  let pages = 1;
+  let shown = "";
+  const note = h("div", null);
+  const list = h("ul", { class: "gates" });
+  const foot = h("div", { class: "row" });
+  const filter = h("input", { class: "input", type: "search", placeholder: "Workflow, for example invoice_approval", "aria-label": "Workflow", value: workflow, onchange: () => setQuery({ workflow: filter.value.trim() }) });
+
+  async function look(signal) {
+    const gates = [];
+    const hidden = [];
+    let cursor = null;
+    let looked = 0;
+    for (let page = 0; page < pages && (page === 0 || cursor); page += 1) {
+      const found = await reader.page({ cursor, signal, workflow });
+      gates.push(...found.gates);
+      hidden.push(...found.hidden);
+      looked += found.looked;
+      ({ cursor } = found);
+    }
+    const now = JSON.stringify([gates.map((gate) => [keyOf(gate), gate.deadline]), hidden.map((run) => run.run_id), Boolean(cursor), [...refused.keys()]]);
+    if (now === shown) return "same";
+    shown = now;
+    show(gates, hidden, cursor, looked);
+    return "changed";
+  }
+  function show(gates, hidden, cursor, looked) {
+    const open = gates.filter((gate) => !decided.has(keyOf(gate)));
+    put(list, open.map((gate) => gateCard(gate, refused.get(keyOf(gate)), decide)));
+    put(note,
+      hidden.length > 0 && notice("idle", null, "Approvals inside nested fan-outs are decided on the page of their run: ", hidden.slice(0, 10).map((run) => [h("a", { href: `#/runs/${run.run_id}` }, run.subject_id || run.run_id), " "])),
+      !open.length && emptyState(cursor ? "No approval among the newest runs" : "Nothing waits for a decision", "Runs that come to an approval step show here, whoever has to decide."));
+    put(foot, open.length > 0 && h("span", { class: "small muted" }, `${plural(open.length, "approval")} in ${plural(looked, "active run")}`), cursor && button("Look further back", { onclick: () => { pages += 1; poller.now(); } }));
+  }
+  async function decide(gate, verb) {
+    const outcome = await decisionDialog(gate, verb, (message) => refused.set(keyOf(gate), message));
+    if (outcome) decided.add(keyOf(gate));
+    shown = "";
+    poller.now();
+  }
+  const poller = poll(look, { fastest: 2000, onError: (error) => put(note, errorNotice(error)) });
+  return {
+    element: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", null, "Approvals")), h("div", { class: "filters" }, filter), note, list, foot),
+    update(next) {
+      workflow = next.query.workflow ?? "";
+      filter.value = workflow;
+      pages = 1;
+      shown = "";
+      poller.now();
+    },
+    dispose: () => poller.stop(),
+  };
+}
+
+function gateCard(gate, why, decide) {
+  const { run, step, definition } = gate;
+  return h("li", { class: "card gate", dataset: { run: run.run_id, node: gate.node } },
+    h("div", { class: "type-tile" }, typeIcon("approval", { size: 20 })),
+    h("div", { class: "grow stack-s" },
+      h("div", { class: "break" }, h("strong", null, step.title || step.ref), h("span", { class: "muted" }, " in "), h("a", { href: `#/runs/${run.run_id}` }, definition.title || run.workflow_type), h("span", { class: "faint" }, ` v${run.definition_version}`)),
+      step.description && h("p", { class: "muted break" }, step.description),
+      h("div", { class: "row wrap small muted" },
+        gate.node !== step.ref && h("span", { class: "chip" }, gate.node),
+        run.subject_id && h("span", { class: "chip" }, [run.subject_type, run.subject_id].filter(Boolean).join(" ")),
+        run.correlation_labels.map((label) => h("span", { class: "chip" }, `${label.key}=${label.id}`)),
+        h("span", { title: dateTime(gate.since) }, `waits since ${relative(gate.since)}`),
+        gate.deadline && h("span", { title: dateTime(gate.deadline) }, `· until ${dateTime(gate.deadline)}`)),
+      h("div", { class: "small muted break" }, `May be decided by ${audienceWords(step)}`, step.args?.approver_role && ` (${step.args.approver_role})`),
+      why && notice("waiting", "Your key is not in the audience of this approval", h("span", null, why))),
+    h("div", { class: "row wrap gate-actions" },
+      button("Reject", { onclick: () => decide(gate, "reject"), why: why && "Your key is not in the audience" }),
+      button("Approve", { kind: "primary", icon: "check", onclick: () => decide(gate, "approve"), why: why && "Your key is not in the audience" })));
+}
+
+/** @returns {Promise<boolean>} whether the decision was accepted */
+async function decisionDialog(gate, verb, onRefused) {
+  const approve = verb === "approve";
+  const requestId = newRequestId();
+  const path = `/api/v2/workflow-runs/${gate.run.run_id}/steps/${encodeURIComponent(gate.node)}:${verb}`;
+  const answer = await dialog({
+    title: `${approve ? "Approve" : "Reject"}: ${gate.step.title || gate.step.ref}`, action: approve ? "Approve" : "Reject", danger: !approve,
+    body: [h("p", { class: "muted small break" }, `Run ${gate.run.run_id}. May be decided by ${audienceWords(gate.step)}; who decides is the API key that you signed in with.`)],
+    fields: [
+      field({ name: "comment", label: "Comment", kind: "textarea", maxlength: 4000, hint: "Later steps can read it" }),
+      field({ name: "approver_id", label: "Your name (a label)", placeholder: "ada" }),
+      field({ name: "payload", label: "Payload", kind: "json", rows: 3, placeholder: '{"limit": 5}', hint: "Any JSON; later steps read it as STEPS.….output.payload" }),
+    ],
+    submit: async (values) => {
+      const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));
+      try {
+        return await api.post(path, { request_id: requestId, ...body });
+      } catch (error) {
+        if (error.code === "AUDIENCE_MISMATCH") onRefused(error.message);
+        throw error;
+      }
+    },
+  });
+  if (answer) toast("done", approve ? "Approved" : "Rejected", h("a", { href: `#/runs/${gate.run.run_id}` }, "Open the run"));
+  return Boolean(answer);
+}

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -85,17 +84,23 @@ OpenPage = Callable[..., Page]
 
 @pytest.fixture
 def open_page(browser: Browser, counter: Shop) -> Iterator[OpenPage]:
-    """Opens pages, signed in unless said otherwise. A script that fails or breaks the policy fails the test."""
+    """Opens pages, signed in unless said otherwise.
+
+    A script that fails or breaks the policy fails the test, unless the page is not to be `heard`.
+    """
     complaints: list[str] = []
     contexts = []
 
-    def opened(to: str = "/runs", *, signed_in: bool = True, size: tuple[int, int] = WIDE, **options: Any) -> Page:
+    def opened(
+        to: str = "/runs", *, signed_in: bool = True, size: tuple[int, int] = WIDE, heard: bool = True, **options: Any
+    ) -> Page:
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("console", lambda message: complaints.append(message.text) if _matters(message) else None)
+        if heard:
+            page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+            page.on("console", lambda message: complaints.append(message.text) if _matters(message) else None)
         page.goto(counter.link(to) if signed_in else f"{counter.url}#{to}")
         return page
 

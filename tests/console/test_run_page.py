@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.console import shop
 from tests.console.conftest import OpenPage, Shop
 
@@ -140,8 +141,8 @@ def test_a_click_that_got_no_answer_is_repeated_under_its_id(open_page: OpenPage
     page = open_page(f"/runs/{run}")
     sent: list[str] = []
 
-    def lose_the_first_answer(route):  # type: ignore[no-untyped-def]
-        sent.append(route.request.post_data_json["request_id"])
+    def lose_the_first_answer(route: Route) -> None:
+        sent.append(json.loads(route.request.post_data or "{}")["request_id"])
         if len(sent) == 1:
             route.fetch()
             route.abort()

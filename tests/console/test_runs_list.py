@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from tests.console import shop
 from tests.console.conftest import OpenPage, Shop
 
@@ -49,14 +49,12 @@ def test_a_new_run_appears_by_itself_and_moves_nothing_else(open_page: OpenPage,
 
 def test_more_pages_are_loaded_below(open_page: OpenPage, counter: Shop) -> None:
     page = open_page(signed_in=False)
-    first, second = [], []
-    for number in range(60):
-        (first if number < 50 else second).append({"run_id": f"run-{99 - number}"})
+    ids = [{"run_id": f"run-{99 - number}"} for number in range(60)]
     summary = counter.client.get(f"/api/workflows/runs/{counter.runs['timer']}").json()["data"]["summary"]
 
-    def answer(route):  # type: ignore[no-untyped-def]
+    def answer(route: Route) -> None:
         later = "cursor=next" in route.request.url
-        data = [{**summary, **one} for one in (second if later else first)]
+        data = [{**summary, **one} for one in (ids[50:] if later else ids[:50])]
         route.fulfill(json={"data": data, "next_cursor": None if later else "next", "metadata": {}})
 
     page.route("**/api/workflows/runs?*", answer)
@@ -71,7 +69,7 @@ def test_a_throttled_request_is_repeated_when_the_api_says_so(open_page: OpenPag
     page = open_page(signed_in=False)
     asked: list[str] = []
 
-    def answer(route):  # type: ignore[no-untyped-def]
+    def answer(route: Route) -> None:
         asked.append(route.request.url)
         if len(asked) == 1:
             route.fulfill(status=429, headers={"Retry-After": "1"}, json={"error_code": "RESOURCE_EXHAUSTED"})

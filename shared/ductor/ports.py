@@ -150,6 +150,13 @@ class Table(Protocol):
         """
         ...
 
+    def remove(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Delete rows, whatever stands in them; any number, in no order, and not at once.
+
+        Half the price of a `write` of many. A crash, or UnavailableError, may leave some: a repetition deletes those.
+        """
+        ...
+
 
 class Blobs(Protocol):
     """Large immutable values under content-addressed keys."""

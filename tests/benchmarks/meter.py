@@ -146,6 +146,11 @@ class Meter:
     def _on_delete_item(self, arguments: Mapping[str, Any], answer: Any) -> None:
         self._write("DeleteItem", arguments["Key"], None, done=answer is not None)
 
+    def _on_batch_write_item(self, arguments: Mapping[str, Any], answer: Any) -> None:
+        for requests in arguments["RequestItems"].values():
+            for request in requests:
+                self._write("BatchDelete", request["DeleteRequest"]["Key"], None, done=answer is not None)
+
     def _on_transact_write_items(self, arguments: Mapping[str, Any], answer: Any) -> None:
         for part in arguments["TransactItems"]:
             ((kind, request),) = part.items()

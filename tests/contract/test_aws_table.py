@@ -71,6 +71,8 @@ def test_a_busy_or_silent_table_is_unavailable(table: DynamoTable, error: Except
         for call in (lambda: table.get("p", "a"), lambda: table.query("p"), lambda: table.batch_get([("p", "a")])):
             with pytest.raises(UnavailableError):
                 call()
+        with pytest.raises(UnavailableError):
+            table.remove([("p", "a")])
         for ops in ([MINE], TWO, [Delete("p", "a")]):
             with pytest.raises(UnavailableError):
                 table.write(ops)
@@ -146,6 +148,14 @@ def test_keys_that_were_not_processed_are_read_again(table: DynamoTable) -> None
         assert set(table.batch_get([("p", "a"), ("p", "b")])) == {("p", "a"), ("p", "b")}
     with answering(first), pytest.raises(UnavailableError, match="throttled"):
         table.batch_get([("p", "a"), ("p", "b")])
+
+
+def test_rows_that_were_not_removed_are_removed_again(table: DynamoTable) -> None:
+    left = {"UnprocessedItems": {"ductor": [{"DeleteRequest": {"Key": {"pk": {"S": "p"}, "sk": {"S": "b"}}}}]}}
+    with answering(left, {}):
+        table.remove([("p", "a"), ("p", "b")])
+    with answering(left), pytest.raises(UnavailableError, match="throttled"):
+        table.remove([("p", "a"), ("p", "b")])
 
 
 def test_a_page_is_filled_across_answers_of_a_megabyte(table: DynamoTable) -> None:

@@ -12,6 +12,7 @@ from ductor.ports import (
     Conflict,
     Delete,
     Expect,
+    Index,
     Item,
     ItemTooLargeError,
     Op,
@@ -156,3 +157,28 @@ def test_keys_that_dynamodb_refuses_are_refused(table: Table, pk: str, sk: str) 
         table.get(pk, sk)
     with pytest.raises(ValueError, match=r"pk|sk|surrogates"):
         table.write([Put(Item(pk="p", sk="a", i2=(pk, sk)))])
+
+
+def test_rows_are_removed_whether_they_are_there_or_not(table: Table) -> None:
+    for number in range(60):
+        table.write([Put(row(f"{number:02d}", version=number + 1))])
+    doomed = [("p", f"{number:02d}") for number in range(1, 60)]
+    table.remove([*doomed, *doomed[:3], ("p", "never there"), ("elsewhere", "a")])
+    assert [item.sk for item in table.query("p").items] == ["00"]
+    table.remove(doomed)
+    table.remove([])
+    assert [item.sk for item in table.query("p").items] == ["00"]
+
+
+def test_a_removed_row_is_in_no_index(table: Table) -> None:
+    table.write([Put(Item(pk="p", sk="a", i1=("index", "1")))])
+    table.remove([("p", "a")])
+    assert table.query("index", index=Index.I1).items == ()
+
+
+@pytest.mark.parametrize("key", [("", "a"), ("p", ""), ("p", "x" * 1_025), ("p" * 2_049, "a")])
+def test_a_key_that_no_row_can_have_is_not_removed(table: Table, key: tuple[str, str]) -> None:
+    table.write([Put(row())])
+    with pytest.raises(ValueError, match=r"[ps]k"):
+        table.remove([("p", "a"), key])
+    assert table.get("p", "a") is not None

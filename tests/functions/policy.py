@@ -158,7 +158,7 @@ def _pairs(operation: str, arguments: dict[str, Any]) -> Iterator[Pair]:
     if operation == "TransactWriteItems":
         parts = {"Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
         yield from ((f"dynamodb:{parts[kind]}", "Table") for item in arguments["TransactItems"] for kind in item)
-    elif operation in ("GetItem", "BatchGetItem", "PutItem", "DeleteItem", "Query"):
+    elif operation in ("GetItem", "BatchGetItem", "PutItem", "DeleteItem", "BatchWriteItem", "Query"):
         index = arguments.get("IndexName")
         yield (f"dynamodb:{operation}", f"Table/index/{index}" if index else "Table")
     elif operation == "ListObjectsV2":

@@ -9,7 +9,7 @@ import msgspec
 from ductor.app.headers import HISTORY_PREFIX, history_sk, run_pk
 from ductor.model.run import HistoryRow, RunState
 from ductor.model.transition import Transition
-from ductor.ports import Table
+from ductor.ports import Item, Table
 
 _decoder = msgspec.json.Decoder(HistoryRow)
 
@@ -37,6 +37,11 @@ def read_history(table: Table, state: RunState, after: int = 0) -> Iterator[Numb
     for entry in _entries(state.last.seq + 1, state.last.at, state.last.transitions):
         if entry.seq >= expected:
             yield entry
+
+
+def read_row(item: Item) -> HistoryRow:
+    """A stored commit. Raises DecodeError, ValidationError for what this release cannot read."""
+    return _decoder.decode(item.body)
 
 
 def recent_history(table: Table, run_id: str, limit: int) -> list[HistoryRow]:

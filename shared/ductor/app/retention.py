@@ -2,6 +2,7 @@
 
 A run is first taken out of every list and closed to intents, by one conditional write; from then on it counts as gone,
 and its rows and values follow in an order in which a crash loses nothing: the header goes last, and finds the rest.
+Nothing of that needs to happen at once, so it is deleted plainly; only the first and the last write have a condition.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from ductor.app.headers import (
     sort_time,
     status_pk,
 )
-from ductor.app.history import read_history
+from ductor.app.history import read_row
 from ductor.app.idempotency import IDEM, admitted_run, idempotency_pk
 from ductor.app.payloads import PayloadStore
-from ductor.app.run_index import index_keys
+from ductor.app.run_index import first_keys, later_keys
 from ductor.engine.evolve import owes
 from ductor.model.enums import RunStatus
 from ductor.model.run import RunState
-from ductor.ports import MAX_OPS_PER_WRITE, Clock, Delete, Index, Item, Put, Table
+from ductor.ports import Clock, Delete, Index, Item, Put, Table
 
 DAY_MS: Final = 86_400_000
 AGAIN_MS: Final = 3_600_000
@@ -172,18 +173,21 @@ class Retention:
     def _remove(self, item: Item, budget: Allowance) -> int:
         """Everything of a run that is closed: 1 when it has gone, 0 when the rest is left to the next sweep.
 
-        One that this release cannot read stays closed, and keeps no other from being removed.
+        What is left is the cursor: whoever goes on finds nothing of what has gone, and reads none of it again. A run
+        that this release cannot read stays closed, and keeps no other from being removed.
         """
         budget.spend(1)
         try:
             state = read_header(item)
             self._forget_key(state)
-            self._unlist(state, budget)
+            if not (self._remove_blobs(state.run_id, budget) and self._remove_rows(item.pk, budget)):
+                return 0
+            if not self._remove_history(state, budget):
+                return 0
         except (msgspec.DecodeError, msgspec.ValidationError):
             _log.exception("%s is to be removed and cannot be read", item.pk)
             return 0
-        if not self._remove_blobs(state.run_id, budget) or not self._remove_rows(item.pk, budget):
-            return 0
+        self._table.remove(sorted(first_keys(state.origin) | later_keys(state.origin, state.last.transitions)))
         self._table.write((Delete(item.pk, HEAD, item.version),))
         return 1
 
@@ -196,14 +200,6 @@ class Retention:
         if row is not None and admitted_run(row) == state.run_id:
             self._table.write((Delete(pk, IDEM, row.version),))
 
-    def _unlist(self, state: RunState, budget: Allowance) -> None:
-        """The rows that find the run. Its history names them, so it goes later."""
-        history = (entry.transition for entry in read_history(self._table, state))
-        keys = sorted(index_keys(state, history))
-        budget.spend(len(keys))
-        for first in range(0, len(keys), MAX_OPS_PER_WRITE):
-            self._table.write([Delete(pk, sk) for pk, sk in keys[first : first + MAX_OPS_PER_WRITE]])
-
     def _remove_blobs(self, run_id: str, budget: Allowance) -> bool:
         """Large values. Each belongs to one run, whose id its key begins with; whoever takes one over has a copy."""
         while budget.left > 0:
@@ -214,13 +210,24 @@ class Retention:
         return False
 
     def _remove_rows(self, pk: str, budget: Allowance) -> bool:
-        """All rows of the run's partition but its header; the history after all else."""
-        for low, high in (("", HISTORY_PREFIX), (_AFTER_HISTORY, _END), (HISTORY_PREFIX, _AFTER_HISTORY)):
+        """All rows of the run's partition but its header and its history."""
+        for low, high in (("", HISTORY_PREFIX), (_AFTER_HISTORY, _END)):
             for page in self._pages(pk, low, high):
                 if budget.left <= 0:
                     return False
-                doomed = [row for row in page if row.sk != HEAD]
+                doomed = [(row.pk, row.sk) for row in page if row.sk != HEAD]
                 budget.spend(len(doomed))
-                if doomed:
-                    self._table.write([Delete(row.pk, row.sk) for row in doomed])
+                self._table.remove(doomed)
+        return True
+
+    def _remove_history(self, state: RunState, budget: Allowance) -> bool:
+        """The history, and before each part of it the rows that this part enters the run under: only it names them."""
+        for page in self._pages(run_pk(state.run_id), HISTORY_PREFIX, _AFTER_HISTORY):
+            if budget.left <= 0:
+                return False
+            told = [transition for row in page for transition in read_row(row).transitions]
+            listed = sorted(later_keys(state.origin, told))
+            budget.spend(len(listed) + len(page))
+            self._table.remove(listed)
+            self._table.remove([(row.pk, row.sk) for row in page])
         return True

@@ -14,7 +14,7 @@ from typing import Final
 from ductor.app.headers import shard, sort_time
 from ductor.model.enums import RunStatus
 from ductor.model.json import JSON, encode
-from ductor.model.run import Origin, RunState
+from ductor.model.run import Origin
 from ductor.model.transition import NodeCompleted, RunEnded, Transition
 from ductor.ports import Item, Put
 
@@ -67,20 +67,24 @@ def value_text(value: JSON) -> str:
 def index_puts(origin: Origin, version: int, transitions: Iterable[Transition], *, forked: bool = False) -> list[Put]:
     """The rows that the next commit of a run at `version` needs."""
     first = version <= (FORKED_VERSION if forked else FIRST_VERSION)
-    keys = {*_label_keys(origin), *_origin_keys(origin)} if first else set()
+    keys = later_keys(origin, transitions) | (first_keys(origin) if first else set())
+    return [Put(Item(pk=pk, sk=sk)) for pk, sk in sorted(keys)]
+
+
+def first_keys(origin: Origin) -> set[tuple[str, str]]:
+    """The rows that a run is entered under from its start."""
+    return {(pk, index_sort(origin)) for pk in (*_label_keys(origin), *_origin_keys(origin))}
+
+
+def later_keys(origin: Origin, transitions: Iterable[Transition]) -> set[tuple[str, str]]:
+    """The rows that these transitions enter it under."""
+    found: set[str] = set()
     for transition in transitions:
         if isinstance(transition, NodeCompleted) and transition.attributes:
-            keys.update(_attribute_keys(origin, transition.attributes.items()))
+            found.update(_attribute_keys(origin, transition.attributes.items()))
         elif isinstance(transition, RunEnded) and transition.status is not RunStatus.COMPLETED:
-            keys.add(ended_pk(origin.tenant, origin.family_slug, transition.status, shard(origin.run_id)))
-    sort = index_sort(origin)
-    return [Put(Item(pk=pk, sk=sort)) for pk in sorted(keys)]
-
-
-def index_keys(state: RunState, transitions: Iterable[Transition]) -> set[tuple[str, str]]:
-    """Every row that a run with this history may have."""
-    puts = index_puts(state.origin, 0, transitions)
-    return {(put.item.pk, put.item.sk) for put in puts}
+            found.add(ended_pk(origin.tenant, origin.family_slug, transition.status, shard(origin.run_id)))
+    return {(pk, index_sort(origin)) for pk in found}
 
 
 def index_sort(origin: Origin) -> str:

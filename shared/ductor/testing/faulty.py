@@ -111,6 +111,13 @@ class FaultyTable(Faulty):
         self._after("write")
         return None
 
+    def remove(self, keys: Sequence[tuple[str, str]]) -> None:
+        """A process may die, or be refused, when half of it is done."""
+        for some in (keys[: len(keys) // 2], keys[len(keys) // 2 :]):
+            self._before("remove")
+            self._inner.remove(some)
+        self._after("remove")
+
 
 class FaultyBlobs(Faulty):
     """`ports.Blobs`."""

@@ -38,6 +38,10 @@ class Slow:
         lost: Conflict | None = self._table.write(ops)
         return lost
 
+    def remove(self, keys: Sequence[tuple[str, str]]) -> None:
+        self._clock.advance(SLOW_MS)
+        self._table.remove(keys)
+
 
 def test_removal_of_runs_stops_in_time_and_goes_on() -> None:
     family = Family()

@@ -46,6 +46,13 @@ class Mortal:
         self._count()
         return lost
 
+    def remove(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Not at once: a death between any two rows leaves some."""
+        for key in keys:
+            self._count()
+            self._table.remove([key])
+        self._count()
+
     def _count(self) -> None:
         self.changes += 1
         if self.changes == self._dies_at:

@@ -35,6 +35,7 @@ TRIES: Final = 6
 
 _FIRST_PAUSE_S: Final = 0.025
 _KEYS_PER_READ: Final = 100
+_KEYS_PER_REMOVAL: Final = 25
 _ALL_OLD: Final = "ALL_OLD"
 _NO_REASON: Final = "None"
 
@@ -107,6 +108,13 @@ class DynamoTable:
             return self._alone(*bearing[0])
         return self._together(bearing)
 
+    def remove(self, keys: Sequence[tuple[str, str]]) -> None:
+        for key in keys:
+            rules.check_key(*key)
+        unique = list(dict.fromkeys(keys))
+        for start in range(0, len(unique), _KEYS_PER_REMOVAL):
+            self._remove_all(unique[start : start + _KEYS_PER_REMOVAL])
+
     @property
     def _connection(self) -> Connection:
         return self._model._get_connection().connection
@@ -123,6 +131,17 @@ class DynamoTable:
             wanted = [{name: value["S"] for name, value in key.items()} for key in left]
             pause()
         raise UnavailableError(f"{len(wanted)} rows could not be read: the table is throttled")
+
+    def _remove_all(self, keys: Sequence[tuple[str, str]]) -> None:
+        left = [{"DeleteRequest": {"Key": {"pk": {"S": pk}, "sk": {"S": sk}}}} for pk, sk in keys]
+        for pause in self._pauses():
+            with faults.translated():
+                answer = self._connection.dispatch("BatchWriteItem", {"RequestItems": {self._name: left}})
+            left = answer.get("UnprocessedItems", {}).get(self._name, [])
+            if not left:
+                return
+            pause()
+        raise UnavailableError(f"{len(left)} rows could not be removed: the table is throttled")
 
     def _read_pages(self, start: Mapping[str, Any] | None, wanted: int, **how: Any) -> list[Item]:
         """Up to that many rows. A single answer of DynamoDB ends at 1 MB whatever was asked for."""

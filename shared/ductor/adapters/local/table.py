@@ -111,6 +111,12 @@ class SqliteTable:
                     connection.execute("RELEASE write")
             return conflict
 
+    def remove(self, keys: Sequence[tuple[str, str]]) -> None:
+        for key in keys:
+            rules.check_key(*key)
+        with self._database.transaction() as connection:
+            connection.executemany(_DELETE, keys)
+
     def purge(self, now_ms: int, *, limit: int = 1000) -> int:
         """Remove up to `limit` rows whose ttl has passed; how many there were. DynamoDB does this by itself."""
         with self._database.transaction() as connection:

@@ -76,6 +76,12 @@ class MemoryTable:
                 self._replace(rules.key_of(op), None)
         return None
 
+    def remove(self, keys: Sequence[tuple[str, str]]) -> None:
+        for key in keys:
+            rules.check_key(*key)
+        for key in keys:
+            self._replace(key, None)
+
     def purge(self, now_ms: int, *, limit: int = 1000) -> int:
         """Remove up to `limit` rows whose ttl has passed; how many there were."""
         gone = [key for key, item in self._rows.items() if item.ttl is not None and item.ttl <= now_ms // 1000][:limit]

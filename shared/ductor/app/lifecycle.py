@@ -2,7 +2,8 @@
 
 Told after the commit, and again whenever the commit's commands are sent again: at least once, each event always under
 the same id. What the bus does not take is kept in rows, which the sweeper tells: a bus that is away holds up no run.
-Only what an operator removes from the intents queue in that moment is not told.
+Only what an operator removes from the intents queue in that moment is not told. That a run has stalled, or goes on, is
+such a row from the start, in the write that makes it so: who cannot read a state cannot send its commands.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import Final
 
 import msgspec
 
-from ductor.app.headers import SHARDS, shard, sort_time
+from ductor.app.headers import SHARDS, read_what_is_readable, shard, sort_time, tenant_of
 from ductor.engine.graph import Graph
+from ductor.model.causation import RUN_EVENT
 from ductor.model.command import Announce, Announced, Command
 from ductor.model.errors import clip
 from ductor.model.intent import Intent
 from ductor.model.json import JSON
-from ductor.model.run import RunState
+from ductor.model.run import Origin, RunState
 from ductor.model.waiting import Event
 from ductor.ports import Bus, Delete, Item, Put, Table, Telling, UnavailableError
 
@@ -43,14 +45,7 @@ class Untold:
     def keep(self, tellings: Sequence[Telling]) -> None:
         """Durable when this returns; keeping one again changes nothing."""
         for telling in tellings:
-            event = telling.event
-            row = Item(
-                pk=_partition(shard(event.event_id)),
-                sk=f"{sort_time(event.received_at)}#{event.event_id}",
-                body=msgspec.json.encode(telling),
-                ttl=(event.received_at + KEPT_MS) // 1000,
-            )
-            self._table.write((Put(row),))
+            self._table.write((untold_row(telling),))
 
     def tell(self, bus: Bus) -> int:
         """Tell a bounded number of them, oldest first; how many. An outage ends it until the next sweep."""
@@ -109,6 +104,39 @@ class Lifecycle:
             raise UnavailableError(f"the bus did not take {len(pending)} events")
         self._untold.keep(pending)
         return ()
+
+
+def untold_row(telling: Telling) -> Put:
+    """The write that keeps an event for the sweeper to tell."""
+    event = telling.event
+    row = Item(
+        pk=_partition(shard(event.event_id)),
+        sk=f"{sort_time(event.received_at)}#{event.event_id}",
+        body=msgspec.json.encode(telling),
+        ttl=(event.received_at + KEPT_MS) // 1000,
+    )
+    return Put(row)
+
+
+def stall_row(head: Item, what: str, since: int, now: int, reason: str) -> Put:
+    """The write that has it told that the run of a header has stalled, or goes on: `what` has happened.
+
+    `since` tells one stall of a run from another. Of a header that nobody can read, the event names the run only.
+    """
+    state = read_what_is_readable(head) or _nameless(head)
+    event = Event(
+        event_name=RUN_EVENT + what,
+        event_id=f"{state.run_id}:{what}:{since}",
+        payload={**_payload(state, state.seq), "reason": clip(reason, _MAX_TEXT)},
+        received_at=now,
+        depth=state.origin.depth,
+    )
+    return untold_row(Telling(tenant_of(head), event))
+
+
+def _nameless(head: Item) -> RunState:
+    run_id = head.pk.removeprefix("R#")
+    return RunState(origin=Origin(run_id, tenant_of(head), "", "", 0, 0))
 
 
 def _partition(number: int) -> str:

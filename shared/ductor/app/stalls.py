@@ -14,6 +14,7 @@ import msgspec
 from ductor.app.commit import Committer, EngineFaultError, Outcome
 from ductor.app.dispatch import Dispatcher
 from ductor.app.headers import STALL, Stall, header_item, mark_stalled, request_sk
+from ductor.app.lifecycle import stall_row
 from ductor.app.requests import outcome_put
 from ductor.model.command import Announce
 from ductor.model.errors import clip
@@ -56,7 +57,8 @@ class Stalls:
         marked = msgspec.structs.replace(mark_stalled(item, since), version=item.version + 1)
         note = Item(pk=item.pk, sk=STALL, body=_encode(Stall(clip(reason, 2048), since)))
         kept = Item(pk=item.pk, sk=_kept_sk(since, 1), body=_encode(Kept(failed)))
-        conflict = self._table.write((Put(marked, item.version), Put(note), Put(kept, Expect.ABSENT)))
+        told = stall_row(item, "stalled", since, since, reason)
+        conflict = self._table.write((Put(marked, item.version), Put(note), Put(kept, Expect.ABSENT), told))
         self._faults.at("coordinator.after_stall")
         return conflict is None and len(failed) == len(intents)
 
@@ -107,8 +109,10 @@ class Stalls:
         self._dispatcher.send(graph, state, state.last.commands, fresh=True)
         self._replay([*_read_kept(rows), *rest])
         freed = msgspec.structs.replace(header_item(state), version=item.version + 1)
-        answer = outcome_put(state.run_id, _audited(redrive, "applied"), self._clock.now_ms())
-        conflict = self._table.write((Put(freed, item.version), answer, Delete(item.pk, STALL)))
+        now = self._clock.now_ms()
+        answer = outcome_put(state.run_id, _audited(redrive, "applied"), now)
+        told = stall_row(freed, "redriven", _since(item), now, redrive.reason)
+        conflict = self._table.write((Put(freed, item.version), answer, Delete(item.pk, STALL), told))
         if conflict is not None:
             return False
         for row in rows:

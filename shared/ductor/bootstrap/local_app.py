@@ -23,7 +23,7 @@ from ductor.app.coordinator import Coordinator
 from ductor.app.engine_loop import EngineLoop
 from ductor.app.gate import Gate
 from ductor.app.library import Library
-from ductor.app.lifecycle import Lifecycle
+from ductor.app.lifecycle import Lifecycle, Untold
 from ductor.app.loopback import Loopback
 from ductor.app.loops import SweeperLoop, TimerLoop
 from ductor.app.payloads import PayloadStore
@@ -108,13 +108,16 @@ class LocalApp:
         if self._presence.alone:
             self._intents.release()
             self._steps.release()
-        sweeper = use.sweeper(self.scheduling, self._purge)
+        sweeper = use.sweeper(self.scheduling, self._purge, self._tell)
         self._loops: dict[str, Loop] = {
             "engine": self._engine(self._coordinator(), self._worker()),
             "schedules": self.scheduling.loop,
             "timers": TimerLoop(self._timers, self._intents, self._doors.unit, self._doors.clock, self._doors.ids),
             "sweeper": SweeperLoop(sweeper),
         }
+
+    def _tell(self) -> int:
+        return Untold(self._doors.table).tell(Loopback(self._use.events))
 
     def _coordinator(self) -> Coordinator:
         doors = self._doors

@@ -176,7 +176,7 @@ class UseCases:
             outside=outside,
         )
 
-    def sweeper(self, scheduling: Scheduling, also: Callable[[], int]) -> Sweeper:
+    def sweeper(self, scheduling: Scheduling, *also: Callable[[], int]) -> Sweeper:
         """The net under everything, with all chores; `also` is what the ground it stands on asks for."""
         from ductor.app.housekeeping import housekeeping
         from ductor.app.sweeper import Sweeper
@@ -190,5 +190,5 @@ class UseCases:
             intents=doors.intents,
             clock=doors.clock,
             ids=doors.ids,
-            also=(*tidying, self.batches.sweep, *scheduling.chores, also),
+            also=(*tidying, self.batches.sweep, *scheduling.chores, *also),
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ductor.app.headers import HEAD
+from ductor.app.headers import HEAD, is_stalled
 from ductor.model.enums import RunStatus
 from ductor.model.json import JSON
 from ductor.ports import Item
@@ -38,7 +38,10 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """Everything seen, in order of `number`. `tool_calls` are (run, node, key); `repeated` those that had ended."""
+    """Everything seen, in order of `number`. `tool_calls` are (run, node, key); `repeated` those that had ended.
+
+    `stalls` are (run, since), and whether the run lived on after it: None while it lasts.
+    """
 
     def __init__(self, *, traced: bool = False) -> None:
         self.number = 0
@@ -51,6 +54,7 @@ class Ledger:
         self.requests: dict[str, dict[str, str]] = defaultdict(dict)
         self.trace: list[str] = []
         self.traced = traced
+        self.stalls: dict[tuple[str, int], bool | None] = {}
         self.onlookers: list[Callable[[Item], None]] = []
 
     def tick(self) -> int:
@@ -65,10 +69,18 @@ class Ledger:
             return
         run_id = item.pk.removeprefix("R#")
         self.runs.setdefault(run_id)
+        self._stall(run_id, item)
         if item.i1[0].split("#")[2] in TERMINAL:
             self.terminal_at.setdefault(run_id, self.tick())
         else:
             self.terminal_at.pop(run_id, None)
+
+    def _stall(self, run_id: str, item: Item) -> None:
+        if is_stalled(item) and item.i3 is not None:
+            self.stalls.setdefault((run_id, int(item.i3[1].split("#")[0])), None)
+            return
+        for one in [one for one, live in self.stalls.items() if one[0] == run_id and live is None]:
+            self.stalls[one] = item.i1 is not None and item.i1[0].split("#")[2] not in TERMINAL
 
     def accepted(self, run_id: str, request_id: str, operation: str) -> None:
         """The API answered `accepted` to an operator."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -71,6 +71,7 @@ def unheard(world: World) -> Iterator[str]:
     """At the end of all time everything has been told, under the ids that it has, and nothing else."""
     told = {telling.event.event_id: telling.event for telling in world.bus.told}
     happened = {name_id[1]: name_id[0] for run_id in world.run_ids() for name_id in _happened(world, run_id)}
+    happened |= dict(_stalls(world, told))
     for event_id in happened.keys() - told.keys():
         yield f"nobody was told of {happened[event_id]} {event_id}"
     for event_id in told.keys() - happened.keys():
@@ -83,6 +84,15 @@ def _happened(world: World, run_id: str) -> Iterator[tuple[str, str]]:
     transitions = [entry.transition for entry in read_history(world.table, state)]
     for command in announcements(state, transitions):
         yield from ((one.name, f"{run_id}:{one.seq}") for one in command.told)
+
+
+def _stalls(world: World, told: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Of each stall, and of what ended it: a redrive, or else a terminate, which leaves a run that has ended."""
+    for (run_id, since), live in world.ledger.stalls.items():
+        again = f"{run_id}:redriven:{since}"
+        yield f"{run_id}:stalled:{since}", "ductor.run.stalled"
+        if live or (live is False and again in told):
+            yield again, "ductor.run.redriven"
 
 
 def _unstarted(world: World) -> Iterator[str]:

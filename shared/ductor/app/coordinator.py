@@ -90,15 +90,19 @@ class Coordinator:
         self._runs: Cache[str, RunState] = Cache(cached_runs)
         self._batches = batches
 
-    def handle(self, messages: Sequence[Message]) -> Handled:
+    def handle(self, messages: Sequence[Message], told: Sequence[Intent] = ()) -> Handled:
         """Process a batch; one run's failure never touches another's. The caller acknowledges what is `done`.
 
-        When grouping everything in one `Unit.batch`, call `forget` if that batch fails: remembered states would be
-        ahead of what is stored.
+        `told` are intents that stand in no queue, of runs of which none of `messages` is: those that cannot be applied
+        now are sent. When grouping everything in one `Unit.batch`, call `forget` if that batch fails: remembered states
+        would be ahead of what is stored.
         """
         handled = Handled()
         for run_id, group in _by_group(messages, handled).items():
             self._handle_group(run_id, group, handled)
+        for run_id, intents in _by_run(told).items():
+            if not self._handle_told(run_id, intents):
+                self._dispatcher.intend(intents)
         return handled
 
     def forget(self) -> None:
@@ -124,6 +128,18 @@ class Coordinator:
         else:
             self._faults.at("coordinator.before_ack")
             handled.done.extend(receipts)
+
+    def _handle_told(self, run_id: str, intents: list[Intent]) -> bool:
+        try:
+            with self._unit.part():
+                self._advance(run_id, intents, again=False)
+        except (UnavailableError, MissingRunError):
+            self._runs.drop(run_id)
+            return False
+        except Exception:
+            self._runs.drop(run_id)
+            raise
+        return True
 
     def _give_up_or_wait(self, receipts: list[str], receives: int, reason: str, handled: Handled) -> None:
         if receives >= MISSING_TRIES:
@@ -276,6 +292,13 @@ def _by_group(messages: Sequence[Message], handled: Handled) -> dict[str, list[t
             continue
         groups.setdefault(intent.run_id, []).append((message, intent))
     return groups
+
+
+def _by_run(intents: Sequence[Intent]) -> dict[str, list[Intent]]:
+    runs: dict[str, list[Intent]] = {}
+    for intent in intents:
+        runs.setdefault(intent.run_id, []).append(intent)
+    return runs
 
 
 _decode = msgspec.json.Decoder(Intent).decode

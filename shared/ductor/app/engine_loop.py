@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final, Protocol
 
 from ductor.app.action_pool import ActionPool
 from ductor.app.coordinator import Coordinator, Handled, retry_after_ms
 from ductor.app.worker import Claimed, Finished, Worker
+from ductor.model.intent import Intent
 from ductor.ports import Message, Queue, UnavailableError, Unit
 
 BATCH: Final = 250
@@ -37,6 +38,14 @@ class Bell(Protocol):
         ...
 
 
+class Intents(Queue, Protocol):
+    """The queue of intents of this process."""
+
+    def waiting(self, groups: Set[str]) -> Set[str]:
+        """Those of `groups` of which any message stands in the queue, whether it can be delivered now or not."""
+        ...
+
+
 class EngineLoop:
     """Drives one coordinator and one worker."""
 
@@ -46,7 +55,7 @@ class EngineLoop:
         coordinator: Coordinator,
         worker: Worker,
         pool: ActionPool,
-        intents: Queue,
+        intents: Intents,
         steps: Queue,
         unit: Unit,
         bell: Bell,
@@ -86,17 +95,30 @@ class EngineLoop:
         """One round: record `results`, coordinate, claim; then the results of what never waits."""
         try:
             with self._unit.batch():
+                told: list[Intent] = []
                 if results:
-                    self._worker.finish(results)
-                intents = self._intents.receive(BATCH, visibility_ms=VISIBILITY_MS)
-                if intents:
-                    self._settle(self._coordinator.handle(intents))
+                    self._worker.finish(results, told.extend)
+                self._coordinate(told)
                 held = self._claim()
         except BaseException:
             # What the coordinator remembers may be ahead of what is stored now.
             self._coordinator.forget()
             raise
         return self._begin(held)
+
+    def _coordinate(self, told: list[Intent]) -> None:
+        """What the runs were told by this round's results, and what stands in the queue.
+
+        What was told is applied in the unit that records it: storing it in between, to read and remove it at once,
+        would cost a tenth of a step. Only if messages of its run wait, which came before it, it goes behind them.
+        """
+        behind = self._intents.waiting({intent.run_id for intent in told})
+        if behind:
+            self._worker.tell([intent for intent in told if intent.run_id in behind])
+            told = [intent for intent in told if intent.run_id not in behind]
+        messages = self._intents.receive(BATCH, visibility_ms=VISIBILITY_MS)
+        if messages or told:
+            self._settle(self._coordinator.handle(messages, told))
 
     def _claim(self) -> list[Claimed]:
         if not self._pool.has_room:

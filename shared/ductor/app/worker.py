@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -249,10 +249,11 @@ class Worker:
         with claimed.lock:
             claimed.usage = added(claimed.usage, use)
 
-    def finish(self, results: Sequence[Finished]) -> None:
+    def finish(self, results: Sequence[Finished], tell: Callable[[list[Intent]], None] | None = None) -> None:
         """Record each result in its row, tell the runs, acknowledge. What the row says wins over what we found.
 
-        An attempt that goes on elsewhere, or that never began here, is left to its next delivery.
+        An attempt that goes on elsewhere, or that never began here, is left to its next delivery. `tell` takes what the
+        runs are told, instead of the queue: for who has it applied in the unit in which the results become durable.
         """
         self._faults.at("worker.before_finish")
         now = self._clock.now_ms()
@@ -266,10 +267,14 @@ class Worker:
                 replies.append(finished_intent(row, now))
                 done.append(result.claimed.receipt)
         self._faults.at("worker.after_finish")
-        send_all(self._intents, [intent_message(intent, self._ids) for intent in replies])
+        (tell or self.tell)(replies)
         self._faults.at("worker.after_send")
         self._steps.ack(done)
         self._faults.at("worker.after_ack")
+
+    def tell(self, intents: list[Intent]) -> None:
+        """Send them to their runs."""
+        send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
 
     def _record(self, result: Finished, now: int) -> Attempt:
         """The row afterwards. Any delivery's success ends the attempt; a failure only that of the present one."""

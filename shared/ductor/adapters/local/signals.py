@@ -1,4 +1,4 @@
-"""Threads waking threads of this process: a lock that is passed on in order, a signal with a memory, a share of a commit.
+"""Threads waking threads of this process: a lock that is passed on, a signal with a memory, a share of a commit.
 
 None reaches other processes; those are found by polling.
 """

@@ -26,7 +26,7 @@ step = begin=$$(date +%s); code=0; $(2) || code=$$?; \
 # Folders that exist, so that a verb never fails on a suite that this checkout does not hold.
 tests = $(wildcard $(addprefix tests/,$(1)))
 
-.PHONY: help setup run serve test examples lint types format simulation-full slow e2e schema-fuzz bench bench-cost lock clean
+.PHONY: help setup run serve test examples lint types format simulation-full slow e2e browser schema-fuzz bench bench-cost lock clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -99,6 +99,9 @@ e2e: setup .tools/sam/.ready .tools/emulator/.ready ## tests against a server, a
 	both() { suite $(call tests,contract e2e); begun=$$?; wait $$! || begun=1; cat "$$log"; return $$begun; }
 	suite $(call tests,deployed) >"$$log" 2>&1 &
 	$(call step,end-to-end tests,both)
+
+browser: setup ## tests that click through the web console; needs Chromium
+	@$(call step,console in a browser,$(BIN)/pytest -q -m browser $(call tests,console) $(PYTEST) || [ $$? = $(NO_TESTS) ])
 
 lint-template: setup .tools/sam/.ready .tools/security/.ready ## sam validate, cfn-lint and the security lint over template.yaml
 	@export SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1

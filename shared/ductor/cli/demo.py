@@ -60,6 +60,7 @@ def walk_through(access: Access, console: Console) -> None:
     console.print(f"result     [bold green]{plain(json.dumps(_greeting(snapshot)))}[/]", soft_wrap=True)
     took = span(summary.get("started_at"), summary.get("finished_at"))
     console.print(plain(f"completed  in {took}, durable from the first answer on"))
+    console.print(plain(f"look at it {access.url}/console/#/runs/{run_id}"), soft_wrap=True)
 
 
 def _published(client: Client, console: Console) -> Document:

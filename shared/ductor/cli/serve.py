@@ -156,6 +156,7 @@ def _facts(local: LocalApp, options: Options, url: str) -> list[tuple[str, str]]
         else f"in {local.env_file}"
     )
     return [
+        ("console", console_address(url, local.env_file, on_terminal=sys.stdout.isatty())),
         ("API docs", f"{url}/docs"),
         ("data", str(options.data.resolve())),
         ("API key", key),
@@ -163,6 +164,19 @@ def _facts(local: LocalApp, options: Options, url: str) -> list[tuple[str, str]]
         ("process", str(os.getpid())),
         ("stop", "Ctrl-C; unfinished runs go on at the next start"),
     ]
+
+
+def console_address(url: str, env_file: Path, *, on_terminal: bool) -> str:
+    """The address of the web console. On a terminal it signs in: the key is in it, and a log would keep that."""
+    from urllib.parse import urlencode
+
+    from ductor.cli.access import KEY, TENANT, read_env
+
+    values = read_env(env_file) if on_terminal else {}
+    if not values.get(KEY) or not values.get(TENANT):
+        return f"{url}/console/"
+    link = urlencode({"key": values[KEY], "tenant": values[TENANT]})
+    return f"{url}/console/#{link} (signs in: the key is in it)"
 
 
 def _demonstrate(data: Path, url: str) -> None:

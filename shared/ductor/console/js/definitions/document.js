@@ -16,15 +16,17 @@ export function documentOf(detail) {
     const blank = value === undefined || value === null || value === "" || (Array.isArray(value) && !value.length);
     if (!blank || LAST.includes(name)) document[name] = value ?? [];
   }
-  document.steps = shortened(document.steps);
-  document.edges = shortened(document.edges);
+  document.steps = each(document.steps, (step) => (typeof step.type === "string" ? { ...step, type: short(step.type) } : step));
+  document.edges = each(document.edges, edgeOf);
   return document;
 }
 
-function shortened(items) {
-  return Array.isArray(items)
-    ? items.map((item) => (typeof item?.type === "string" ? { ...item, type: short(item.type) } : item))
-    : items;
+const each = (items, change) => (Array.isArray(items) ? items.map((item) => (item && typeof item === "object" ? change(item) : item)) : items);
+
+/** Success is what an edge without a type is. */
+function edgeOf({ source_ref, target_ref, type, ...rest }) {
+  const named = typeof type === "string" ? short(type) : type;
+  return { source_ref, target_ref, ...(named !== undefined && named !== "success" && { type: named }), ...rest };
 }
 
 /** `draft`, `published` or `archived`. */

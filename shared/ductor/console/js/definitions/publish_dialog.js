@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import { api } from "../api.js";
 import { plural } from "../format.js";
 import { dialog } from "../ui/dialog.js";
-import { changesInWords } from "./words.js";
+import { brief, changesInWords } from "./words.js";
 
 const MOST = 40;
 
@@ -35,11 +35,15 @@ async function difference(draft) {
   }
 }
 
+function values({ kind, before, after }) {
+  return kind === "changed" && h("span", { class: "small" }, " ", h("del", null, brief(before, 40)), " → ", h("ins", null, brief(after, 40)));
+}
+
 function summary(diff) {
   const items = changesInWords(diff).flatMap((group) => group.items);
   if (diff.identical) return h("p", { class: "muted" }, `Nothing differs from version ${diff.before.version}.`);
   return h("div", { class: "stack" },
     h("h3", null, `${plural(items.length, "change")} since version ${diff.before.version}`),
-    h("ul", { class: "changes plain" }, items.slice(0, MOST).map((item) => h("li", { dataset: { kind: item.kind } }, h("span", { class: "mark", "aria-label": item.kind }, { added: "+", removed: "−", changed: "~" }[item.kind]), h("span", { class: "break" }, item.words)))),
+    h("ul", { class: "changes plain" }, items.slice(0, MOST).map((item) => h("li", { dataset: { kind: item.kind } }, h("span", { class: "mark", "aria-label": item.kind }, { added: "+", removed: "−", changed: "~" }[item.kind]), h("span", { class: "break" }, item.words, values(item))))),
     items.length > MOST && h("p", { class: "small muted" }, `and ${items.length - MOST} more`));
 }

@@ -22,10 +22,10 @@ export function timetable(schedule) {
   return `every ${schedule.rate_ms ? duration(schedule.rate_ms) : schedule.rate ?? "?"}`;
 }
 
-/** `approved → pay, when amount > 5`. */
+/** When an edge is taken: `on success`, `on approved`. */
 export function edgeWords(edge) {
   const type = short(edge.type) || "success";
-  return type === "success" ? "then" : `on ${phrase(type)}`;
+  return `on ${phrase(type)}`;
 }
 
 /** A value on one line. */

@@ -6,10 +6,10 @@
 import { layoutLevel } from "./level.js";
 import { labelPlaces, pathOf } from "./routes.js";
 
-export const NODE_WIDTH = 244;
+export const NODE_WIDTH = 228;
 export const NODE_HEIGHT = 58;
 
-const FRAME_SIDE = 22;
+const FRAME_SIDE = 18;
 /** What a frame leaves free for the sheets that lie behind it. */
 const FRAME_STACK = 12;
 

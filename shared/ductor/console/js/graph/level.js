@@ -7,7 +7,7 @@ import { centres } from "./coordinates.js";
 import { ordered } from "./order.js";
 import { backLinks, ranks } from "./ranks.js";
 
-const NODE_GAP = 36;
+const NODE_GAP = 28;
 const BEND_GAP = 16;
 const ROW_GAP = 48;
 const LABELLED_ROW_GAP = 74;

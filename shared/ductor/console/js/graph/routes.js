@@ -21,6 +21,8 @@ export function pathOf(points) {
 const LABEL_HEIGHT = 20;
 const LETTER = 6.2;
 const MAX_LETTERS = 28;
+/** No label is wider. */
+const BAND_WIDTH = 200;
 
 /** The words of an edge: its type unless that is success, and its condition. Empty when it needs none. */
 export function labelOf(edge) {
@@ -33,28 +35,47 @@ export function labelOf(edge) {
 /** About how wide the words of an edge are drawn. */
 export const labelWidth = (words) => words.length * LETTER + 14;
 
+const MIDDLE = [0.5, 0.36, 0.64, 0.25, 0.75];
+const HIGH = [0.27, 0.36, 0.16];
+const LOW = [0.73, 0.64, 0.84];
+
 /**
- * Gives each edge with words the place for them: on its first piece that has a height, moved along it while it would
- * lie on another one.
+ * Gives each edge with words the place for them: in the middle of its first piece that has a height; where they would lie
+ * on others, alternately above and below the middle.
  */
 export function labelPlaces(routes, drawn, edges) {
-  const taken = [];
+  const labels = [];
   routes.forEach((route, at) => {
     const words = labelOf(edges[drawn[at].index]);
-    if (!words) return;
-    const [from, to] = steepPiece(route.points);
-    const width = labelWidth(words);
-    let choice = null;
-    for (const t of [0.5, 0.36, 0.64, 0.25, 0.75, 0.1, 0.9]) {
-      const box = { ...along(from, to, t), width };
-      choice ??= box;
-      if (taken.some((other) => overlap(box, other))) continue;
-      choice = box;
-      break;
-    }
-    taken.push(choice);
-    route.label = { x: choice.x, y: choice.y };
+    if (words) labels.push({ route, piece: steepPiece(route.points), width: labelWidth(words) });
   });
+  const boxAt = ({ piece, width }, t) => ({ ...along(...piece, t), width });
+  const middles = labels.map((label) => boxAt(label, 0.5));
+  const near = inBands(middles);
+  const taken = inBands([]);
+  let crowded = 0;
+  labels.forEach((label, index) => {
+    const clash = near.around(middles[index]).some((other) => other !== middles[index] && overlap(other, middles[index]));
+    const wanted = clash ? [...(crowded++ % 2 ? LOW : HIGH), ...MIDDLE] : MIDDLE;
+    const free = wanted.map((t) => boxAt(label, t)).find((box) => !taken.around(box).some((other) => overlap(box, other)));
+    const box = free ?? middles[index];
+    taken.add(box);
+    label.route.label = { x: box.x, y: box.y };
+  });
+}
+
+/** Boxes by the height at which they are, so that each is compared with few. */
+function inBands(boxes) {
+  const bands = new Map();
+  const band = (y, x) => `${Math.floor(y / LABEL_HEIGHT)}/${Math.floor(x / BAND_WIDTH)}`;
+  const add = (box) => {
+    const key = band(box.y, box.x);
+    bands.set(key, [...(bands.get(key) ?? []), box]);
+  };
+  boxes.forEach(add);
+  const steps = [-1, 0, 1];
+  const around = ({ x, y }) => steps.flatMap((down) => steps.flatMap((right) => bands.get(band(y + down * LABEL_HEIGHT, x + right * BAND_WIDTH)) ?? []));
+  return { add, around };
 }
 
 function steepPiece(points) {

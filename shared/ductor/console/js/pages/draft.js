@@ -76,7 +76,7 @@ function draftPage(detail) {
   }
 
   function showProblems() {
-    const found = state.broken ? [state.broken, ...state.found] : state.found;
+    const found = state.broken ? [state.broken] : state.found;
     editor.mark(problems.show(found, state.broken ? null : state.places, editor.value()));
     graph.classList.toggle("stale", Boolean(state.broken));
   }

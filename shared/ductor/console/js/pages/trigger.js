@@ -48,7 +48,7 @@ export async function render(ctx) {
       why && notice("waiting", why),
       h("form", { class: "form-split", onsubmit: submit, novalidate: true },
         h("div", { class: "card pad stack" }, fields.input, definition.input_schema && h("details", null, h("summary", { class: "small muted" }, "Input schema"), jsonView(definition.input_schema, { open: 3 }))),
-        h("div", { class: "card pad stack" }, h("div", { class: "two" }, fields.subject_type, fields.subject_id), fields.labels, fields.variables, fields.idempotency_key, fields.wait, fields.timeout),
+        h("div", { class: "card pad stack" }, h("div", { class: "two" }, fields.subject_type, fields.subject_id), fields.labels, fields.variables, fields.idempotency_key, !fields.wait.control.disabled && [fields.wait, fields.timeout]),
         h("div", { class: "stack span" }, trouble, h("div", { class: "row" }, send, h("a", { class: "button", href: `#/definitions/${definition.id}` }, "Cancel")), result))),
   };
 }
@@ -63,8 +63,8 @@ function fieldsOf(definition) {
     labels: field({ name: "correlation_labels", label: "Labels", placeholder: "customer=42, region=eu", hint: "key=id, separated by commas; the list of runs finds them" }),
     variables: field({ name: "variables", label: "Variables", kind: "json", rows: 3, placeholder: "{}", hint: overridable.length ? `May be set: ${overridable.join(", ")}` : "This definition lets none be set" }),
     idempotency_key: field({ name: "idempotency_key", label: "Idempotency key", value: newRequestId(), hint: "The same key with the same body always gets the same run" }),
-    wait: field({ name: "wait_for_checkpoint", label: "Wait for the checkpoint's answer", kind: "checkbox", disabled: checkpoint ? null : true, hint: checkpoint ? "Answers with what the response checkpoint gives" : "This definition has no response checkpoint" }),
-    timeout: field({ name: "checkpoint_timeout_seconds", label: "Wait at most (seconds)", kind: "number", min: 0, step: "any", placeholder: "as the server allows", hidden: !checkpoint }),
+    wait: field({ name: "wait_for_checkpoint", label: "Wait for the checkpoint's answer", kind: "checkbox", disabled: checkpoint ? null : true, hint: "Answers with what the response checkpoint gives" }),
+    timeout: field({ name: "checkpoint_timeout_seconds", label: "Wait at most (seconds)", kind: "number", min: 0, step: "any", placeholder: "as the server allows" }),
   };
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, Final, cast
 from unittest.mock import patch
 
@@ -17,56 +18,34 @@ from ductor.actions.action import Action
 from ductor.app.access import ALL_SCOPES, Caller
 from ductor.app.admission import TriggerRequest
 from ductor.app.ai_journal import Journal
-from ductor.app.attempts import Attempts
-from ductor.app.bridge import Bridge
-from ductor.app.bridge_door import BridgeDoor
-from ductor.app.bridge_doors import BridgeDoors
-from ductor.app.bridge_queue import BridgeQueue
 from ductor.app.commit import Committer
 from ductor.app.connected_run import Resolver
-from ductor.app.control import Controls
 from ductor.app.coordinator import Coordinator
-from ductor.app.decisions import Decisions, Verdict
-from ductor.app.dispatch import Dispatcher
-from ductor.app.event_rows import EventRows
-from ductor.app.event_triggers import EventTriggers
-from ductor.app.events import Events
+from ductor.app.decisions import Verdict
 from ductor.app.gate import Gate
-from ductor.app.headers import HEAD, is_stalled, read_header, run_pk
-from ductor.app.history import read_history
 from ductor.app.library import Library, plan_item, row_item
 from ductor.app.lifecycle import Lifecycle, Untold
-from ductor.app.lineage import lineage
 from ductor.app.loops import TimerLoop
 from ductor.app.node_controls import NodeRequest
-from ductor.app.operations import Operations
-from ductor.app.pages import SCOPE_PREFIX
 from ductor.app.payloads import PayloadStore
-from ductor.app.resends import Resends
 from ductor.app.reset import ResetRequest
-from ductor.app.signals import Signals
 from ductor.app.slot_repair import SlotSweep
-from ductor.app.stalls import Stalls
-from ductor.app.successors import Continuations
 from ductor.app.sweeper import Sweeper
-from ductor.app.trigger import Triggers
-from ductor.app.wait_commands import WaitCommands
-from ductor.app.waiters import Waiters
-from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
+from ductor.app.worker import Worker, WorkerSettings
+from ductor.bootstrap import engine
+from ductor.bootstrap.doors import Doors
+from ductor.bootstrap.use_cases import UseCases
+from ductor.bootstrap.workers import worker_doors
 from ductor.engine.behaviour import Behaviour
 from ductor.engine.context import NodeContext
 from ductor.engine.graph import Graph, compile_graph
-from ductor.model.attempt import Attempt
-from ductor.model.command import Announce
 from ductor.model.definition import Definition, DefinitionRow, Step
 from ductor.model.enums import DefinitionStatus, StepType
 from ductor.model.intent import Intent
 from ductor.model.json import JSON
-from ductor.model.payload import Payload
-from ductor.model.run import PageState, RunState
 from ductor.model.transition import Transition
 from ductor.model.waiting import Event
-from ductor.ports import Item, Put, QueueName
+from ductor.ports import Put, QueueName
 from ductor.steps.behaviours import BEHAVIOURS
 from ductor.testing.actors import LEASE_MS, CoordinatorActor, WorkerActor
 from ductor.testing.bridges import Bridges, OutsideWorker
@@ -77,6 +56,7 @@ from ductor.testing.ledger import Ledger
 from ductor.testing.listening import Listening, listen
 from ductor.testing.memory import MemoryBlobs, MemoryQueue, MemoryTable, MemoryTimers, NullUnit, SeededIds, VirtualClock
 from ductor.testing.models import Talks
+from ductor.testing.records import Records
 from ductor.testing.slots import Crowd
 
 TENANT: Final = "t"
@@ -85,7 +65,7 @@ WORKERS: Final = 2
 OUTSIDERS: Final = 2
 
 
-class World:
+class World(Records):
     """`coordinators`, `workers`, `timer`, `sweeper` are the processes; `table`, `intents`, `steps`, `timers`, `blobs`
     the stores behind the faults; `ledger` what was seen. Use `limits()` around anything that ticks.
     """
@@ -133,6 +113,18 @@ class World:
         self._intents = FaultyQueue(self.intents, self.chaos)
         self._steps = FaultyQueue(self.steps, self.chaos)
         self.payloads = PayloadStore(self.table, self.blobs)
+        self.doors = Doors(
+            table=self._table,
+            payloads=PayloadStore(self._table, self._blobs),
+            library=Library(self.table),
+            gate=self._gate(),
+            intents=self._intents,
+            unit=NullUnit(),
+            clock=self.clock,
+            ids=self.ids,
+            faults=self.chaos,
+        )
+        self.use = UseCases(self.doors)
         self.bus = Listening(lambda: self.events, self.chaos)
         self.listener: Definition | None = None
         self._graphs: dict[str, Graph] = {}
@@ -154,61 +146,9 @@ class World:
             ids=self.ids,
             also=(slots.sweep, self.tell, self._sweep_batches),
         )
-        self.triggers = Triggers(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-            library=Library(self.table),
-            gate=self._gate(),
-        )
-        self.controls = Controls(table=self._table, intents=self._intents, clock=self.clock, ids=self.ids)
-        self.events = Events(
-            waiters=Waiters(self._table, PayloadStore(self._table, self._blobs)),
-            rows=EventRows(self._table, self.clock),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-            faults=self.chaos,
-            starts=EventTriggers(table=self._table, library=Library(self.table), triggers=self.triggers),
-        )
-        self.signals = Signals(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
-        self.operations = Operations(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            library=Library(self.table),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
-        self.continuations = Continuations(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
-        self.decisions = Decisions(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            library=Library(self.table),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
+        self.triggers, self.controls, self.events = self.use.triggers, self.use.controls, self.use.events
+        self.signals, self.decisions = self.use.signals, self.use.decisions
+        self.operations, self.continuations = self.use.operations, self.use.continuations
 
     def _doubles(self) -> Doubles:
         """What the workers run."""
@@ -220,9 +160,8 @@ class World:
 
     def _step_actions(self) -> Mapping[str, Action]:
         """What the workers run for step types that are no `action`."""
-        stores = PayloadStore(self._table, self._blobs)
         talks = Talks(self.ledger, self.table, self.payloads)
-        return talks.step_actions(Journal(self._table, stores), self._resolver(), self.clock)
+        return talks.step_actions(Journal(self._table, self.doors.payloads), self._resolver(), self.clock)
 
     def _gate(self) -> Gate | None:
         """What stands before new runs; None lets everything in."""
@@ -238,71 +177,30 @@ class World:
         return CoordinatorActor(name, self._intents, lambda: self._coordinator(clock, cached))
 
     def _coordinator(self, clock: SkewedClock, cached_runs: int) -> Coordinator:
-        waiters = Waiters(self._table, PayloadStore(self._table, self._blobs))
-        lines = lineage(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            intents=self._intents,
-            clock=clock,
-            ids=self.ids,
-            library=Library(self._table),
-            gate=self._gate(),
-        )
-        dispatcher = Dispatcher(
-            intents=self._intents,
-            steps=self._steps,
-            timers=self._timers,
-            attempts=Resends(Attempts(self._table), self._steps),
-            clock=clock,
-            ids=self.ids,
-            doors={**lines.doors, StepType.BRIDGE: BridgeDoor(BridgeQueue(self._table), Attempts(self._table), clock)},
-            handlers={
-                **WaitCommands(waiters, EventRows(self._table, clock), clock).handlers(),
-                **lines.handlers,
-                Announce: Lifecycle(self.bus, Untold(self._table) if self.profile.sweeper else None).announce,
-            },
-        )
+        doors = replace(self.doors, clock=clock, library=Library(self._table))
+        told = Lifecycle(self.bus, Untold(self._table) if self.profile.sweeper else None)
+        dispatcher = engine.dispatcher(doors, steps=self._steps, timers=self._timers, announce=told.announce)
         committer = Committer(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
+            table=doors.table,
+            payloads=doors.payloads,
             definitions=lambda tenant, definition_id: self._known(definition_id),
             behaviours=self.behaviours,
             clock=clock,
-            faults=self.chaos,
+            faults=doors.faults,
         )
-        stalls = Stalls(
-            table=self._table,
-            committer=committer,
-            dispatcher=dispatcher,
-            clock=clock,
-            ids=self.ids,
-            faults=self.chaos,
-        )
-        return Coordinator(
-            table=self._table,
-            committer=committer,
-            dispatcher=dispatcher,
-            stalls=stalls,
-            unit=NullUnit(),
-            faults=self.chaos,
-            cached_runs=cached_runs,
-            batches=self._go_on_with_batch,
+        stalls = engine.stalls(doors, committer, dispatcher)
+        return engine.coordinator(
+            doors, committer, dispatcher, stalls, batches=self._go_on_with_batch, cached_runs=cached_runs
         )
 
     def _worker_actor(self, name: str, doubles: Doubles) -> WorkerActor:
         clock = self._skewed()
 
         def build(own: str) -> Worker:
-            doors = WorkerDoors(
-                attempts=Attempts(self._table),
-                payloads=PayloadStore(self._table, self._blobs),
-                registry=self._registry,
-                intents=self._intents,
+            doors = worker_doors(
+                replace(self.doors, clock=clock),
                 steps=self._steps,
-                clock=clock,
-                ids=self.ids,
-                unit=NullUnit(),
-                faults=self.chaos,
+                registry=self._registry,
                 connections=self._resolver(),
                 step_actions=self._step_actions(),
             )
@@ -312,16 +210,7 @@ class World:
 
     def _outsider(self, name: str) -> OutsideWorker:
         clock = self._skewed()
-        doors = BridgeDoors(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=clock,
-            ids=self.ids,
-            faults=self.chaos,
-        )
-        bridge = Bridge(doors, pause=lambda ms: False, look_ms=1)
+        bridge = UseCases(replace(self.doors, clock=clock)).bridge(lambda ms: False, 1)
         return OutsideWorker(name, bridge, self.caller, clock, self.rng, self.bridges, self.ledger)
 
     @contextmanager
@@ -425,21 +314,6 @@ class World:
         send(self.caller, run_id, node, verdict)
         self.ledger.accepted(run_id, request_id, operation)
 
-    def run_ids(self) -> list[str]:
-        """All runs that were admitted, oldest first."""
-        return list(self.ledger.runs)
-
-    def state(self, run_id: str) -> RunState:
-        """The stored header."""
-        item = self.table.get(run_pk(run_id), HEAD)
-        assert item is not None, f"no run {run_id}"
-        state = read_header(item)
-        state.version = item.version
-        if state.tree is not None:
-            rows = self.table.query(run_pk(run_id), prefix=SCOPE_PREFIX, limit=100_000).items
-            state.loaded = {page.number: page for page in (_page(row.body) for row in rows)}
-        return state
-
     def graph(self, run_id: str) -> Graph:
         """The definition that the run is pinned to for ever."""
         known = self._pinned.get(run_id)
@@ -447,59 +321,19 @@ class World:
             known = self._pinned[run_id] = self.state(run_id).origin.definition_id
         return self._compiled(known)
 
-    def stalled(self, run_id: str) -> bool:
-        item = self.table.get(run_pk(run_id), HEAD)
-        return item is not None and is_stalled(item)
-
-    def history(self, run_id: str) -> list[Transition]:
-        """All transitions of a run so far."""
-        return [entry.transition for entry in read_history(self.table, self.state(run_id))]
-
     def statuses(self, run_id: str) -> dict[str, str]:
         """The status of each step."""
         nodes = self.state(run_id).root.nodes
         return {ref: nodes[ref].status.value if ref in nodes else "pending" for ref in self.graph(run_id).by_ref}
 
-    def output(self, run_id: str, node: str) -> Any:
-        """The recorded output of a step."""
-        return self.value(run_id, self.state(run_id).root.nodes[node].output)
-
-    def value(self, run_id: str, payload: Payload) -> JSON:
-        return self.payloads.load(run_id, payload)
-
-    def attempts(self, run_id: str) -> list[Attempt]:
-        """The attempt rows of a run."""
-        items = self.table.query(run_pk(run_id), prefix="A#", limit=100_000).items
-        return [msgspec.json.decode(item.body, type=Attempt) for item in items]
-
-    def _note(self, what: str, detail: str) -> None:
-        self.ledger.say(f"        ! {what}: {detail}")
-
-    def damage(self, run_id: str) -> None:
-        """Make a header unreadable, as a release that cannot read it would find it."""
-        item = self.table.get(run_pk(run_id), HEAD)
-        if item is not None and not item.body.startswith(_DAMAGE):
-            self._rewrite(item, _DAMAGE + item.body)
-
-    def damaged(self, run_id: str) -> bool:
-        """Whether the header cannot be read."""
-        item = self.table.get(run_pk(run_id), HEAD)
-        return item is not None and item.body.startswith(_DAMAGE)
-
     def mend(self) -> None:
         """Take back every fault of the engine and every damage."""
         self.broken = False
         for run_id in self.run_ids():
-            item = self.table.get(run_pk(run_id), HEAD)
-            if item is not None and item.body.startswith(_DAMAGE):
-                self._rewrite(item, item.body.removeprefix(_DAMAGE))
+            self.repair(run_id)
 
-    def _rewrite(self, item: Item, body: bytes) -> None:
-        self.table.write([Put(msgspec.structs.replace(item, body=body, version=item.version + 1))])
-
-
-_DAMAGE: Final = b"?"
-_page = msgspec.json.Decoder(PageState).decode
+    def _note(self, what: str, detail: str) -> None:
+        self.ledger.say(f"        ! {what}: {detail}")
 
 
 class Breakable:

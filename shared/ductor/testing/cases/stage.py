@@ -12,8 +12,6 @@ import msgspec
 
 from ductor.actions.action import Action
 from ductor.actions.registry import ActionRegistry
-from ductor.app.bridge import Bridge
-from ductor.app.bridge_doors import BridgeDoors
 from ductor.app.bridge_poll import TaskGiven
 from ductor.app.connected_run import Resolver
 from ductor.app.connecting import ENVIRONMENT_MODE, Connecting
@@ -22,7 +20,6 @@ from ductor.app.definitions import Definitions
 from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, read_header, run_pk
 from ductor.app.library import Library
-from ductor.app.payloads import PayloadStore
 from ductor.app.runs import Runs
 from ductor.app.tenants import DEFAULT_ENVIRONMENT, Environment, Tenant, Tenants, environment_item
 from ductor.app.tenants import TENANT as TENANT_SK
@@ -34,7 +31,7 @@ from ductor.testing.cases.forms import epoch_ms
 from ductor.testing.cases.mocks import AI_STEPS, Asked, Caller, Mocks, Said, child_action, stand_in
 from ductor.testing.cases.outside import MockedOutside, task_types
 from ductor.testing.doubles import Doubles
-from ductor.testing.memory import MemorySecrets, NullUnit
+from ductor.testing.memory import MemorySecrets
 from ductor.testing.world import TENANT, World
 
 _ANY_TYPE: Final = "http"
@@ -86,16 +83,7 @@ class Stage(World):
         self.runs = Runs(table=self.table, payloads=self.payloads, library=Library(self.table), tenants=self.tenants)
 
     def _mocked_outside(self) -> MockedOutside:
-        doors = BridgeDoors(
-            table=self._table,
-            payloads=PayloadStore(self._table, self._blobs),
-            intents=self._intents,
-            unit=NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-            faults=self.chaos,
-        )
-        bridge = Bridge(doors, pause=lambda ms: False, look_ms=1)
+        bridge = self.use.bridge(lambda ms: False, 1)
         return MockedOutside(bridge, self.caller, self.clock, self.chaos, self._said_of)
 
     def _said_of(self, task: TaskGiven) -> Said | None:

@@ -53,6 +53,7 @@ def test_a_run_says_what_it_costs_and_what_that_leaves_out(world: ApiWorld) -> N
     for which in ("at_load", "alone"):
         assert found[which]["amount"] == pytest.approx(sum(line["amount"] for line in found[which]["lines"]))
     assert any("actions call" in text for text in found["not_included"])
+    assert (found["models"], found["models_below"], found["models_truncated"]) == ([], [], False)
 
 
 def test_a_run_that_was_only_admitted_costs_its_admission(world: ApiWorld) -> None:

@@ -13,6 +13,9 @@ import pytest
 from tests.simulation.scene import Scene, edge, flow, shape
 
 from ductor.app.ai_journal import Conversation, Entry, Journal, Turn
+from ductor.app.library import Library
+from ductor.app.prices import ModelPrice, Prices
+from ductor.app.run_cost import RunCost, RunCosts
 from ductor.model.definition import Definition, Retry, Step
 from ductor.model.enums import EdgeType, StepType
 from ductor.testing.actors import LEASE_MS
@@ -104,6 +107,42 @@ def test_what_each_attempt_used_stands_in_its_row() -> None:
     (use,) = scene.world.attempts(scene.run_id)[0].usage
     assert (use.provider, use.model, use.calls, use.input_tokens) == ("talker", "m", 1, 10)
     assert scene.world.output(scene.run_id, "a")["usage"]["calls"] == 3
+
+
+def costs_of(scene: Scene, models: dict[str, ModelPrice] | None = None) -> RunCost:
+    table = scene.world.table
+    return RunCosts(table, Prices(models=models or {}), Library(table)).read(scene.world.caller, scene.run_id)
+
+
+def test_the_cost_of_a_run_names_what_its_ai_steps_used_of_each_model() -> None:
+    scene = Scene(flow(agent("turns=1 fail=1", Retry(max_attempts=2, backoff_ms=1_000)), shape("aa"), edge("a", "aa")))
+    scene.settle()
+    price = ModelPrice(input_tokens=3.0, output_tokens=15.0)
+    (line,) = costs_of(scene, {"talker/m": price}).models
+    assert (line.provider, line.model, line.calls, line.input_tokens, line.output_tokens) == ("talker", "m", 2, 20, 10)
+    assert line.amount == pytest.approx((20 * 3 + 10 * 15) / 1_000_000)
+    without = costs_of(scene)
+    assert [(one.calls, one.amount) for one in without.models] == [(2, None)]
+    assert (without.models_below, without.models_truncated) == ((), False)
+
+
+def test_the_cost_of_a_scatter_adds_up_the_models_of_its_items_and_says_when_it_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scatter = Step(ref="s", type=StepType.SCATTER, args={"items_expr": "[1, 2, 3]"})
+    gather = Step(ref="g", type=StepType.GATHER, args={"policy": "all"})
+    scene = Scene(flow(scatter, ask("say=x"), gather, edge("s", "a"), edge("a", "g")))
+    scene.settle()
+    assert [(line.calls, line.input_tokens) for line in costs_of(scene).models] == [(3, 30)]
+    monkeypatch.setattr("ductor.app.model_bill.MAX_ATTEMPTS", 2)
+    found = costs_of(scene)
+    assert ([line.calls for line in found.models], found.models_truncated) == ([2], True)
+
+
+def test_a_run_that_asks_no_model_has_no_line_for_one() -> None:
+    scene = Scene(flow(shape("a")))
+    scene.settle()
+    assert costs_of(scene).models == ()
 
 
 def test_a_limit_fails_the_run_by_name_and_a_redrive_begins_anew() -> None:

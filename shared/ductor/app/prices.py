@@ -16,10 +16,18 @@ class PricesError(ValueError):
     """A price list that cannot be read; the message says which value and how to write it."""
 
 
+class ModelPrice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a million tokens of a language model cost."""
+
+    input_tokens: Price
+    output_tokens: Price
+
+
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """List prices in `currency`, per million unless the name says otherwise, as of a day, in a region.
 
-    The defaults are those of us-east-1. No free tier, no discounts, no tax.
+    The defaults are those of us-east-1. No free tier, no discounts, no tax. `models` are by `provider/model`, or by the
+    model's name alone; none is built in, because they change often and by contract.
     """
 
     as_of: str = "2026-09-28"
@@ -39,6 +47,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     blob_gets: Price = 0.40
     log_gb: Price = 0.50
     traces: Price = 5.00
+    models: dict[str, ModelPrice] = {}
 
 
 def read_prices(text: str) -> Prices:

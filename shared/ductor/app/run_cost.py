@@ -12,6 +12,8 @@ from ductor.app.access import Caller, Scope, require
 from ductor.app.descent import LINK_PREFIX, Link
 from ductor.app.estimate import FULL_BATCH, Facts, estimate
 from ductor.app.headers import HEAD, read_header, run_pk, tenant_of
+from ductor.app.library import Library
+from ductor.app.model_bill import ModelLine, ModelUses, model_bill
 from ductor.app.prices import Line, Prices, Usage, bill, total
 from ductor.app.refusals import precondition, run_not_found
 from ductor.model.run import RunState
@@ -22,7 +24,7 @@ MAX_RUNS: Final = 500
 """Runs below one that are added up. A larger tree is cut, and says so."""
 
 NOT_INCLUDED: Final = (
-    "the services that actions call, and models that AI steps ask",
+    "the services that actions call; models that AI steps ask have an amount of their own where their price is set",
     "definitions that listen to events about this run: the function that starts their runs, and those",
     "reads over the API: lists, snapshots, this answer",
     "storage of rows, payloads and logs over time",
@@ -44,7 +46,8 @@ class Estimate(msgspec.Struct, frozen=True):
 class RunCost(msgspec.Struct, frozen=True, kw_only=True):
     """`at_load` is with full batches, `alone` when nothing else runs: the bill lies between them.
 
-    `below` adds up, alike, the runs that this one asked for. `final`: the run has ended.
+    `below` adds up, alike, the runs that this one asked for. `final`: the run has ended. `models` are no part of the
+    estimates; `models_truncated`: there are more attempts of AI steps than were looked at.
     """
 
     run_id: str
@@ -58,6 +61,9 @@ class RunCost(msgspec.Struct, frozen=True, kw_only=True):
     below_at_load: float
     below_alone: float
     truncated: bool
+    models: tuple[ModelLine, ...]
+    models_below: tuple[ModelLine, ...]
+    models_truncated: bool
     counted: dict[str, int]
     not_included: tuple[str, ...] = NOT_INCLUDED
 
@@ -65,8 +71,9 @@ class RunCost(msgspec.Struct, frozen=True, kw_only=True):
 class RunCosts:
     """Estimates for runs of the caller's tenant."""
 
-    def __init__(self, table: Table, prices: Prices) -> None:
+    def __init__(self, table: Table, prices: Prices, library: Library) -> None:
         self._table = table
+        self._library = library
         self._prices = prices
 
     def read(self, caller: Caller, run_id: str) -> RunCost:
@@ -87,6 +94,8 @@ class RunCosts:
             raise run_not_found()
         below, truncated = self._below(caller, run_id)
         sums = [sum(total(bill(self._usage(other, batch), self._prices)) for other in below) for batch in BATCHES]
+        models = ModelUses(self._table, self._library)
+        own, theirs = models.of((state,)), models.of(_counted(other)[0] for other in below)
         at_load, alone = (self._estimate(self._usage(item, batch)) for batch in BATCHES)
         return RunCost(
             run_id=run_id,
@@ -100,6 +109,9 @@ class RunCosts:
             below_at_load=sums[0],
             below_alone=sums[1],
             truncated=truncated,
+            models=model_bill(own, self._prices),
+            models_below=model_bill(theirs, self._prices),
+            models_truncated=models.truncated,
             counted={name: getattr(used, name) for name in SHOWN},
         )
 

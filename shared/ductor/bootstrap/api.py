@@ -46,7 +46,7 @@ def api_deps(
         operations=use.operations,
         continuations=use.continuations,
         trees=RunTrees(doors.table),
-        costs=RunCosts(doors.table, prices),
+        costs=RunCosts(doors.table, prices, doors.library),
         admin=Administration(
             table=doors.table,
             secrets=secrets,

@@ -32,6 +32,11 @@ def show(run_id: str, *, shown: Format, data: Path) -> None:
         below = f"{cost['runs_below']}{'+' if cost['truncated'] else ''} runs that it led to"
         low, high = _million(cost["below_at_load"]), _million(cost["below_alone"])
         console.print(Text(f"besides, {below}: {low} at load, {high} alone"))
+    for name, whose in (("models", "its AI steps"), ("models_below", "AI steps of the runs that it led to")):
+        if cost.get(name):
+            more = " or more" if cost.get("models_truncated") else ""
+            console.print(Text(f"\nasked of models by {whose}{more}; this run alone, in {currency}"))
+            console.print(_models(cost[name]))
     console.print(Text(f"list prices of {cost['region']}, {cost['prices_as_of']}. Not included:", style="dim"))
     for item in cost["not_included"]:
         console.print(Text(f"  {item}", style="dim"))
@@ -55,6 +60,19 @@ def _table(cost: dict[str, Any]) -> Table:
         "",
         *(Text(_million(cost[name]["amount"]), style="bold") for name in ("at_load", "alone")),
     )
+    return table
+
+
+def _models(lines: list[dict[str, Any]]) -> Table:
+    """A line per model: calls, tokens, and the amount where the price list of the server has one."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("MODEL", overflow="fold")
+    for name in ("CALLS", "INPUT TOKENS", "OUTPUT TOKENS", "AMOUNT"):
+        table.add_column(name, no_wrap=True, justify="right")
+    for one in lines:
+        amount = "no price set" if one["amount"] is None else f"{one['amount']:,.6f}"
+        counts = (f"{one[name]:,}" for name in ("calls", "input_tokens", "output_tokens"))
+        table.add_row(*map(Text, (f"{one['provider']}/{one['model']}", *counts, amount)))
     return table
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.benchmarks.meter import SOURCE
 
-from ductor.app.prices import Prices, PricesError, Usage, bill, read_prices, total
+from ductor.app.model_bill import model_bill
+from ductor.app.prices import ModelPrice, Prices, PricesError, Usage, bill, read_prices, total
+from ductor.model.attempt import ModelUse
 
 
 def test_every_kind_of_usage_has_a_line_and_a_price() -> None:
@@ -54,4 +56,26 @@ def test_a_price_list_that_is_not_understood_is_refused_with_an_example(text: st
 def test_the_built_in_list_is_that_of_the_dated_file() -> None:
     dated = {name: SOURCE[name] for name in ("as_of", "region", "currency")}
     assert Prices(**dated, **SOURCE["prices"]) == Prices()
-    assert set(SOURCE["prices"]) == set(Prices.__struct_fields__) - dated.keys()
+    assert set(SOURCE["prices"]) == set(Prices.__struct_fields__) - dated.keys() - {"models"}
+    assert Prices().models == {}
+
+
+def test_a_price_list_may_name_models() -> None:
+    prices = read_prices('{"models": {"bedrock/claude": {"input_tokens": 3, "output_tokens": 15.5}}}')
+    assert prices.models == {"bedrock/claude": ModelPrice(input_tokens=3, output_tokens=15.5)}
+    uses = (
+        ModelUse("openai", "claude", 1, 1_000, 10, 5),
+        ModelUse("bedrock", "claude", 2, 2_000_000, 1_000, 5),
+    )
+    assert [(line.provider, line.amount) for line in model_bill(uses, prices)] == [
+        ("bedrock", pytest.approx(6.0155)),
+        ("openai", None),
+    ]
+    for_all = read_prices('{"models": {"claude": {"input_tokens": 1, "output_tokens": 0}}}')
+    assert [line.amount for line in model_bill(uses, for_all)] == [2.0, 0.001]
+
+
+@pytest.mark.parametrize("price", ["3", '{"input_tokens": 3}', '{"input_tokens": -1, "output_tokens": 1}'])
+def test_half_a_price_of_a_model_is_refused(price: str) -> None:
+    with pytest.raises(PricesError, match="Write it like"):
+        read_prices(f'{{"models": {{"m": {price}}}}}')

@@ -159,7 +159,7 @@ class World:
             ids=self.ids,
         )
         self.trees = RunTrees(self.table)
-        self.costs = RunCosts(self.table, Prices())
+        self.costs = RunCosts(self.table, Prices(), self.library)
         self.operations = Operations(
             table=self.table,
             payloads=self.payloads,

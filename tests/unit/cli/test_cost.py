@@ -36,6 +36,19 @@ FOUND: dict[str, Any] = {
     "below_at_load": 0.0001,
     "below_alone": 0.0002,
     "truncated": False,
+    "models": [
+        {
+            "provider": "bedrock",
+            "model": "claude",
+            "calls": 2,
+            "input_tokens": 1_200,
+            "output_tokens": 80,
+            "amount": 0.0048,
+        },
+        {"provider": "openai", "model": "m", "calls": 1, "input_tokens": 10, "output_tokens": 5, "amount": None},
+    ],
+    "models_below": [],
+    "models_truncated": False,
     "counted": {"commits": 11},
     "not_included": ["the services that actions call"],
 }
@@ -56,6 +69,14 @@ def test_each_line_is_shown_at_load_and_alone(server: Server) -> None:
     assert ["together", "35.75", "51.75"] in rows
     assert "besides, 2 runs that it led to: 100.00 at load, 200.00 alone" in shown
     assert "the services that actions call" in shown
+
+
+def test_models_have_their_tokens_and_an_amount_where_a_price_is_set(server: Server) -> None:
+    shown = RUNNER.invoke(app, ["runs", "cost", "r"], env=KEYS).stdout
+    assert server.requests
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["bedrock/claude", "2", "1,200", "80", "0.004800"] in rows
+    assert ["openai/m", "1", "10", "5", "no", "price", "set"] in rows
 
 
 def test_the_cost_as_json(server: Server) -> None:

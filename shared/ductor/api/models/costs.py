@@ -23,6 +23,17 @@ class CostEstimate(AnswerModel):
     lines: list[CostLine]
 
 
+class ModelCost(AnswerModel):
+    """What AI steps used of one language model: counted, not estimated."""
+
+    provider: str = Field(examples=["bedrock"])
+    model: str
+    calls: int
+    input_tokens: int = Field(description="As the provider counts them.")
+    output_tokens: int
+    amount: float | None = Field(description="In the currency of the price list; null where it has no price for it.")
+
+
 class RunCost(AnswerModel):
     """What the run costs on AWS so far, computed from what it counted: an estimate, also where it runs locally."""
 
@@ -37,5 +48,10 @@ class RunCost(AnswerModel):
     below_at_load: float = Field(examples=[0.0], description="What the runs below cost together; not in `at_load`.")
     below_alone: float = Field(examples=[0.0])
     truncated: bool = Field(examples=[False], description="There are more runs below than were added up (500).")
+    models: list[ModelCost] = Field(description="What its AI steps used of each model. No part of the estimates.")
+    models_below: list[ModelCost] = Field(description="The same of the runs below, added up.")
+    models_truncated: bool = Field(
+        examples=[False], description="There are more attempts of AI steps than were looked at (2,000)."
+    )
     counted: dict[str, int] = Field(examples=[{"commits": 11, "intents": 11, "tasks": 10}])
-    not_included: list[str] = Field(examples=[["the services that actions call, and models that AI steps ask"]])
+    not_included: list[str] = Field(examples=[["the services that actions call"]])

@@ -10,8 +10,6 @@ import msgspec
 from tests.unit.app.world import HELLO, World
 
 from ductor.api.app import build_api
-from ductor.api.auth import KeyIdentity
-from ductor.api.deps import ApiDeps
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.payload import Inline
 from ductor.model.run import NodeState
@@ -40,26 +38,6 @@ class ApiWorld(World):
 
     def __init__(self) -> None:
         super().__init__()
-        self.deps = ApiDeps(
-            identity=KeyIdentity(self.keys),
-            keys=self.keys,
-            definitions=self.definitions,
-            triggers=self.triggers,
-            controls=self.controls,
-            decisions=self.decisions,
-            events=self.events,
-            bridge=self.bridge,
-            signals=self.signals,
-            runs=self.runs,
-            operations=self.operations,
-            schedules=self.scheduling.schedules,
-            continuations=self.continuations,
-            trees=self.trees,
-            costs=self.costs,
-            admin=self.admin,
-            clock=self.clock,
-            ids=self.ids,
-        )
         self.handler = build_api(self.deps)
         self.key = self.keys.issue(self.tenant, "test", roles=["admin"]).plaintext
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ductor.actions.registry import ActionRegistry
+from typing import Protocol
+
+from ductor.actions.connectors.catalog import Connectors
 from ductor.api.auth import Identity
 from ductor.api.deps import ApiDeps
 from ductor.app.administration import Administration
@@ -15,13 +17,20 @@ from ductor.app.scheduling import Scheduling
 from ductor.app.tree import RunTrees
 from ductor.bootstrap.use_cases import UseCases
 from ductor.ports import Links, Secrets
+from ductor.steps.spec import Catalog
+
+
+class InstalledCatalog(Catalog, Protocol):
+    """The actions of an installation, with the connectors that some of them come from."""
+
+    connectors: Connectors
 
 
 def api_deps(
     use: UseCases,
     *,
     identity: Identity,
-    registry: ActionRegistry,
+    registry: InstalledCatalog,
     secrets: Secrets,
     prices: Prices,
     bridge: Bridge,

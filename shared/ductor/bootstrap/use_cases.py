@@ -95,17 +95,24 @@ class UseCases:
 
     @cached_property
     def operations(self) -> Operations:
+        from ductor.app.node_controls import NodeControls
         from ductor.app.operations import Operations
+        from ductor.app.reset import Resets
 
-        return Operations(
-            table=self.doors.table,
-            payloads=self.doors.payloads,
-            library=self.doors.library,
-            intents=self.doors.intents,
-            unit=self.doors.unit,
-            clock=self.doors.clock,
-            ids=self.doors.ids,
+        doors = self.doors
+        nodes = NodeControls(
+            table=doors.table, library=doors.library, intents=doors.intents, clock=doors.clock, ids=doors.ids
         )
+        resets = Resets(
+            table=doors.table,
+            payloads=doors.payloads,
+            library=doors.library,
+            intents=doors.intents,
+            unit=doors.unit,
+            clock=doors.clock,
+            ids=doors.ids,
+        )
+        return Operations(nodes, resets, self.batches)
 
     @cached_property
     def signals(self) -> Signals:

@@ -21,14 +21,14 @@ from ductor.adapters.local.unit import SqliteUnit
 from ductor.app.admission import Label, TriggerRequest
 from ductor.app.checkpoints import Reached
 from ductor.app.headers import HEAD, run_pk, shard
-from ductor.app.trigger import START_WAKE_MS, Triggered
+from ductor.app.trigger import START_WAKE_MS, Triggered, Triggers
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import ErrorCode
 from ductor.model.intent import IntentKind
 from ductor.model.payload import MAX_INPUT_BYTES, BlobRef, Inline
 from ductor.model.run import NodeState, RunState
 from ductor.ports import Outgoing, QueueName, UnavailableError
-from ductor.testing.memory import MemoryQueue, VirtualClock
+from ductor.testing.memory import MemoryQueue, NullUnit, VirtualClock
 
 
 def trigger(world: World, definition_id: str, **fields: Any) -> Triggered:
@@ -304,7 +304,17 @@ class TestCheckpoints:
                 world.store(state)
                 changed.append(True)
 
-        world = World(wait=wait)
+        world = World()
+        world.triggers = Triggers(
+            table=world.table,
+            payloads=world.payloads,
+            intents=world.intents,
+            unit=NullUnit(),
+            clock=world.clock,
+            ids=world.ids,
+            library=world.library,
+            wait=wait,
+        )
         changed: list[bool] = []
         checkpoint = {**self.DOCUMENT["checkpoints"][0], **point}
         published = world.published({**self.DOCUMENT, "checkpoints": [checkpoint]})

@@ -9,34 +9,16 @@ import msgspec
 
 from ductor.actions.connectors.catalog import load_connectors
 from ductor.actions.http import HttpRequest, HttpSettings
+from ductor.api.auth import KeyIdentity
 from ductor.app.access import Caller
-from ductor.app.administration import Administration
-from ductor.app.bridge import Bridge
-from ductor.app.bridge_doors import BridgeDoors
-from ductor.app.checkpoints import Pause, pause
-from ductor.app.control import Controls
-from ductor.app.decisions import Decisions
-from ductor.app.definitions import Definitions
-from ductor.app.event_rows import EventRows
-from ductor.app.event_triggers import EventTriggers
-from ductor.app.events import Events
 from ductor.app.gate import Gate
 from ductor.app.headers import HEAD, header_item, read_header, run_pk
-from ductor.app.keys import Keys
 from ductor.app.library import Library
-from ductor.app.operations import Operations
 from ductor.app.payloads import PayloadStore
 from ductor.app.prices import Prices
-from ductor.app.run_cost import RunCosts
-from ductor.app.runs import Runs
-from ductor.app.scheduling import Scheduling
-from ductor.app.signals import Signals
-from ductor.app.successors import Continuations
-from ductor.app.tenants import Tenants
-from ductor.app.tree import RunTrees
-from ductor.app.trigger import Triggers
-from ductor.app.waiters import Waiters
-from ductor.bootstrap.doors import NoFaults
+from ductor.bootstrap.api import api_deps
+from ductor.bootstrap.doors import Doors, NoFaults
+from ductor.bootstrap.use_cases import UseCases
 from ductor.model.intent import Intent
 from ductor.model.json import JSON
 from ductor.model.run import RunState
@@ -50,9 +32,6 @@ from ductor.testing.memory import (
     SeededIds,
     VirtualClock,
 )
-
-CONNECTORS = load_connectors((), HttpRequest(HttpSettings(allow_private_networks=True)))
-"""The built-in connectors; they reach servers on this machine."""
 
 HELLO: dict[str, Any] = {
     "family_slug": "hello_world",
@@ -75,7 +54,9 @@ HELLO: dict[str, Any] = {
 
 
 class EchoCatalog:
-    """Knows one action, `core.echo`."""
+    """Knows one action, `core.echo`, and the built-in connectors; those reach servers on this machine."""
+
+    connectors = load_connectors((), HttpRequest(HttpSettings(allow_private_networks=True)))
 
     def __contains__(self, name: str, /) -> bool:
         return name == "core.echo"
@@ -106,102 +87,45 @@ class World:
         intents: Queue | None = None,
         unit: Unit | None = None,
         ids: Ids | None = None,
-        wait: Pause = pause,
     ) -> None:
         self.clock = VirtualClock()
         self.ids: Ids = ids or SeededIds(1, self.clock)
         self.table: Table = table or MemoryTable()
         self.intents: Queue = intents or MemoryQueue(QueueName.INTENTS, self.clock)
         self.payloads = PayloadStore(self.table, blobs or MemoryBlobs())
-        self.tenants = Tenants(self.table, self.clock, self.ids)
-        self.keys = Keys(self.table, self.clock, self.ids)
-        self.definitions = Definitions(self.table, self.clock, self.ids, EchoCatalog(), self.tenants)
         self.library = Library(self.table)
         self.secrets = MemorySecrets()
-        self.admin = Administration(
-            table=self.table,
-            secrets=self.secrets,
-            clock=self.clock,
-            ids=self.ids,
-            connectors=CONNECTORS,
-            definitions=self.definitions,
-            tenants=self.tenants,
-        )
-        self.triggers = Triggers(
-            table=self.table,
-            payloads=self.payloads,
-            intents=self.intents,
-            unit=unit or NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-            library=self.library,
-            gate=Gate(self.table),
-            wait=wait,
-        )
-        self.scheduling = Scheduling(
-            table=self.table, triggers=self.triggers, library=self.library, clock=self.clock, ids=self.ids
-        )
-        self.controls = Controls(table=self.table, intents=self.intents, clock=self.clock, ids=self.ids)
-        self.signals = Signals(
-            table=self.table,
-            payloads=self.payloads,
-            intents=self.intents,
-            unit=unit or NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
-        self.continuations = Continuations(
-            table=self.table,
-            payloads=self.payloads,
-            intents=self.intents,
-            unit=unit or NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
-        self.trees = RunTrees(self.table)
-        self.costs = RunCosts(self.table, Prices(), self.library)
-        self.operations = Operations(
-            table=self.table,
-            payloads=self.payloads,
-            library=self.library,
-            intents=self.intents,
-            unit=unit or NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
-        self.decisions = Decisions(
-            table=self.table,
-            payloads=self.payloads,
-            library=self.library,
-            intents=self.intents,
-            unit=unit or NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-        )
-        self.events = Events(
-            waiters=Waiters(self.table, self.payloads),
-            rows=EventRows(self.table, self.clock),
-            intents=self.intents,
-            unit=unit or NullUnit(),
-            clock=self.clock,
-            ids=self.ids,
-            faults=NoFaults(),
-            starts=EventTriggers(table=self.table, library=self.library, triggers=self.triggers, gate=Gate(self.table)),
-        )
-        self.bridge = Bridge(
-            BridgeDoors(
+        self.use = UseCases(
+            Doors(
                 table=self.table,
                 payloads=self.payloads,
+                library=self.library,
+                gate=Gate(self.table),
                 intents=self.intents,
                 unit=unit or NullUnit(),
                 clock=self.clock,
                 ids=self.ids,
                 faults=NoFaults(),
-            ),
-            pause=self.rest,
-            look_ms=1_000,
+            )
         )
-        self.runs = Runs(table=self.table, payloads=self.payloads, library=self.library, tenants=self.tenants)
+        self._open()
+
+    def _open(self) -> None:
+        self.scheduling = self.use.scheduling()
+        self.deps = api_deps(
+            self.use,
+            identity=KeyIdentity(self.use.keys),
+            registry=EchoCatalog(),
+            secrets=self.secrets,
+            prices=Prices(),
+            bridge=self.use.bridge(self.rest, 1_000),
+            scheduling=self.scheduling,
+        )
+        self.tenants, self.keys, self.definitions = self.use.tenants, self.deps.keys, self.deps.definitions
+        self.admin, self.runs, self.triggers = self.deps.admin, self.deps.runs, self.deps.triggers
+        self.controls, self.decisions, self.events = self.deps.controls, self.deps.decisions, self.deps.events
+        self.signals, self.operations, self.bridge = self.deps.signals, self.deps.operations, self.deps.bridge
+        self.continuations, self.trees, self.costs = self.deps.continuations, self.deps.trees, self.deps.costs
         self.tenant = self.tenants.create("first").id
         self.caller = self.new_caller(self.tenant)
 

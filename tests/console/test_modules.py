@@ -74,6 +74,16 @@ def test_polling_stops_for_good(page: Page) -> None:
     assert run(page, "poll.js", code) <= 1
 
 
+def test_a_second_of_work_shows_beside_a_week_of_waiting(page: Page) -> None:
+    code = """(() => {
+      const week = 604800000;
+      const scale = m.compressedScale(0, week, [0, 500, 1000, week]);
+      const places = [0, 500, 1000, week].map(scale.at);
+      return [m.evenScale(0, week).at(1000) < 0.01, places[2] > 0.3, places[0], places[3], Math.round(scale.time(places[1]))];
+    })()"""
+    assert run(page, "run/scale.js", code) == [True, True, 0, 1, 500]
+
+
 def test_addresses_hold_filters_and_give_them_back(page: Page) -> None:
     code = """(() => {
       const address = m.href("/runs", {status: "failed", q: "a&b=c ?", "label.customer": "x", empty: null});

@@ -15,7 +15,7 @@ const OUT_SPREAD = 26;
 const IN_SPREAD = 14;
 
 /** Bends that are placed one by one. The longest links beyond are drawn without, so that any graph is laid out soon. */
-const MAX_BENDS = 9000;
+const MAX_BENDS = 6000;
 
 /** Boxes without any link stand in a block of their own when there are more than so many. */
 const MAX_LOOSE_IN_ROW = 4;

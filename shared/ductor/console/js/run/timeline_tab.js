@@ -6,6 +6,7 @@ import { errorNotice, notice } from "../ui/notice.js";
 import { statusIcon, terminal, tone } from "../ui/status.js";
 import { icon } from "../ui/icons.js";
 import { readAttempts } from "./attempts.js";
+import { compressedScale, evenScale, worthCompressing } from "./scale.js";
 
 const TICKS = 6;
 const MOST_ROWS = 300;
@@ -18,6 +19,12 @@ export function timelineTab(store, select) {
   let version = null;
   let selected = null;
   let timer = null;
+  let compressed = null;
+  const choice = h("input", { type: "checkbox", onchange: () => {
+    compressed = choice.checked;
+    draw();
+  } });
+  const toggle = h("label", { class: "check small timeline-choice" }, choice, "Compress long waits");
 
   function draw() {
     const { summary, snapshot } = store.state;
@@ -25,9 +32,13 @@ export function timelineTab(store, select) {
     const rows = rowsOf(snapshot.nodes, attempts);
     const start = instant(summary.started_at ?? summary.created_at);
     const end = Math.max(start + 1, instant(summary.finished_at) ?? Date.now(), ...rows.flatMap((row) => row.bars.map((bar) => bar.to ?? 0)));
-    const at = (time) => `${Math.min(100, Math.max(0, ((time - start) / (end - start)) * 100)).toFixed(3)}%`;
+    const instants = rows.flatMap((row) => row.bars.flatMap((bar) => [instant(bar.from), bar.to])).filter((time) => time !== null);
+    compressed ??= worthCompressing(start, end, instants);
+    choice.checked = compressed;
+    const scale = compressed ? compressedScale(start, end, instants) : evenScale(start, end);
+    const at = (time) => `${(scale.at(time) * 100).toFixed(3)}%`;
     put(element, !complete && notice("idle", "", "Only the first attempts of this run are drawn."),
-      h("div", { class: "timeline-head" }, h("span", { class: "small faint" }, dateTime(summary.started_at)), axis(end - start)),
+      h("div", { class: "timeline-head" }, h("span", { class: "small faint" }, dateTime(summary.started_at)), axis(scale, start), toggle),
       h("div", { class: "timeline-rows" }, rows.slice(0, MOST_ROWS).map((row) => line(row, at, end))),
       rows.length > MOST_ROWS && h("p", { class: "muted small pad" }, `${rows.length - MOST_ROWS} more steps are not drawn.`));
     mark(selected);
@@ -39,7 +50,7 @@ export function timelineTab(store, select) {
       h("span", { class: "timeline-track" }, row.bars.map((bar) => h("span", {
         class: `bar ${bar.kind}`, "data-tone": bar.tone, title: `${bar.label}: ${clock(bar.from)}, ${duration((bar.to ?? end) - instant(bar.from))}`,
         style: { left: at(instant(bar.from)), width: `calc(${at(bar.to ?? end)} - ${at(instant(bar.from))})` },
-      })), row.bars.length > 0 && h("span", { class: "bar-words small", style: after(row, at, end) }, words(row, end))));
+      }))), h("span", { class: "timeline-took small muted num" }, words(row, end)));
   }
 
   function mark(id) {
@@ -110,19 +121,13 @@ function waitBar(node) {
 }
 
 function words(row, end) {
+  if (!row.bars.length) return "";
   const from = instant(row.from);
   const to = row.bars.at(-1).to ?? end;
   const tries = row.bars.filter((bar) => bar.kind === "work").length;
   return `${duration(to - from)}${tries > 1 ? ` · ${tries} attempts` : ""}`;
 }
 
-function after(row, at, end) {
-  const to = row.bars.at(-1).to ?? end;
-  const place = at(to);
-  // Beyond two thirds, words stand before their bar.
-  return parseFloat(place) > 66 ? { right: `calc(100% - ${at(instant(row.from))})` } : { left: place };
-}
-
-function axis(span) {
-  return h("span", { class: "timeline-axis" }, Array.from({ length: TICKS }, (_, index) => h("span", { class: "small faint", style: { left: `${(index / TICKS) * 100}%` } }, index ? `+${duration((span * index) / TICKS)}` : "0")));
+function axis(scale, start) {
+  return h("span", { class: "timeline-axis" }, Array.from({ length: TICKS }, (_, index) => h("span", { class: "small faint", style: { left: `${(index / TICKS) * 100}%` } }, index ? `+${duration(scale.time(index / TICKS) - start)}` : "0")));
 }

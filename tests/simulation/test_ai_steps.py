@@ -18,6 +18,7 @@ from ductor.app.prices import ModelPrice, Prices
 from ductor.app.run_cost import RunCost, RunCosts
 from ductor.model.definition import Definition, Retry, Step
 from ductor.model.enums import EdgeType, StepType
+from ductor.ports import UnavailableError
 from ductor.testing.actors import LEASE_MS
 from ductor.testing.chaos import Crash
 from ductor.testing.models import TOOL, ai_step
@@ -83,6 +84,31 @@ def test_a_crash_between_any_two_entries_repeats_no_finished_call(place: int, af
     assert len(calls) == 4 + in_flight
     assert scene.world.output(scene.run_id, "b") == {"result": {"v": 3}}
     assert scene.world.attempts(scene.run_id)[0].deliveries == 2
+
+
+def test_a_worker_that_could_not_renew_its_claim_begins_no_call_that_another_may_have_made() -> None:
+    """It was cut off from the table for longer than its lease, between the model's answer and the tool."""
+    scene = Scene(flow(agent("turns=1")))
+    scene.deliver()
+    first, second = scene.world.workers[:2]
+    first.claim(100)
+    (held,) = first.waiting
+    append = Journal.append
+
+    def cut_off(journal: Journal, talk: Conversation, entry: Entry, connection: Any) -> Entry:
+        recorded = append(journal, talk, entry, connection)
+        scene.clock.advance(LEASE_MS + 1)
+        with patch.object(Journal, "append", append):
+            scene.work(1)
+        return recorded
+
+    with patch.object(Journal, "append", cut_off), patch.object(first.worker, "renew", side_effect=UnavailableError):
+        first.begin(held)
+    assert second.ready == []
+    assert [key.split("/")[-1] for _, _, key in scene.world.ledger.tool_calls] == ["t0.0"]
+    scene.settle()
+    assert (scene.status, scene.faults) == ("completed", [])
+    assert len(scene.world.ledger.tool_calls) == 1
 
 
 def test_a_call_that_a_crash_interrupted_has_the_same_key_again() -> None:

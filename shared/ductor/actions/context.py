@@ -23,6 +23,10 @@ def _always_ours(details: JSON) -> bool:
     return True
 
 
+def _held() -> bool:
+    return True
+
+
 def _not_counted(use: ModelUse) -> None:
     del use
 
@@ -69,7 +73,8 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     `idempotency_key` is the same for each delivery and retry of the step: give it to the other side, so that a repeated
     call has one effect. `causation_depth` is that of the run: hand it on to who may start runs (`model.causation`).
     `deadline` is epoch ms, 0 for none. `last_heartbeat` is what an earlier delivery of this attempt reported last, None
-    if nothing. `on_heartbeat`, `on_usage` and `stop` belong to the worker. `connection` is
+    if nothing. `on_heartbeat`, `on_usage` and `stop` belong to the worker. `held` says whether no other worker can have the
+    attempt yet: false when the lease could not be renewed and is over. `connection` is
     that of the step, None when it names none; `environment` is the run's, known to steps with connections.
     """
 
@@ -86,6 +91,7 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     environment: str = ""
     on_heartbeat: Callable[[JSON], bool] = _always_ours
     on_usage: Callable[[ModelUse], None] = _not_counted
+    held: Callable[[], bool] = _held
     stop: StopSign | threading.Event = msgspec.field(default_factory=StopSign)
 
     @property

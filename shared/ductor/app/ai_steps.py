@@ -21,7 +21,7 @@ from ductor.app.connected_run import Resolver
 from ductor.model.attempt import ModelUse
 from ductor.model.enums import StepType
 from ductor.model.json import JSON, encode
-from ductor.ports import Clock
+from ductor.ports import Clock, UnavailableError
 from ductor.steps import ai_action, ai_agent
 from ductor.steps.ai_action import Role
 from ductor.steps.reading import ArgsInvalidError
@@ -100,6 +100,9 @@ class AiSteps:
                 self._close(talk, move, ctx)
                 raise ActionError(move.code, move.message, move.retryable, _usage(talk))
             ctx.heartbeat({"turn": len(turns_of(talk.entries)) + isinstance(move, AskModel)})
+            if not ctx.held():
+                # Another worker may be making this very move. It costs nothing to leave it to the next delivery.
+                raise UnavailableError("the lease of the attempt could not be renewed in time")
             if isinstance(move, AskModel):
                 self._ask(talk, provider, _request(call, move, tools.specs), ctx)
             else:

@@ -242,6 +242,7 @@ class Worker:
             connection=connection,
             environment=task.environment,
             on_usage=lambda use: self._used(claimed, use),
+            held=lambda: self._clock.now_ms() < claimed.row.attempt.lease_until,
         )
         return execute_connected(action, args, context)
 

@@ -99,6 +99,9 @@ def test_a_run_that_always_kills_its_process_is_stalled_and_the_others_go_on(wor
     world.pump()
     assert [world.status(run_id) for run_id in (bad, good)] == ["completed", "completed"]
     assert world.run(bad)["summary"].get("stalled") is None
+    world.sweeper({}, None)
+    told = [event["detail-type"] for event in world.told() if event["detail"]["payload"]["run_id"] == bad]
+    assert sorted(told)[1:] == ["ductor.run.redriven", "ductor.run.stalled", "ductor.run.started"]
 
 
 def test_a_suspicious_run_is_ticked_alone_while_the_others_are_visible_again(world: AwsWorld) -> None:

@@ -73,9 +73,9 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
     `idempotency_key` is the same for each delivery and retry of the step: give it to the other side, so that a repeated
     call has one effect. `causation_depth` is that of the run: hand it on to who may start runs (`model.causation`).
     `deadline` is epoch ms, 0 for none. `last_heartbeat` is what an earlier delivery of this attempt reported last, None
-    if nothing. `on_heartbeat`, `on_usage` and `stop` belong to the worker. `held` says whether no other worker can have the
-    attempt yet: false when the lease could not be renewed and is over. `connection` is
-    that of the step, None when it names none; `environment` is the run's, known to steps with connections.
+    if nothing. `on_heartbeat`, `on_usage` and `stop` belong to the worker. `held` says whether no other worker can have
+    the attempt yet: false when the lease could not be renewed and is over. `connection` is that of the step, None when
+    it names none; `environment` is the run's, known to steps with connections.
     """
 
     run_id: str = ""

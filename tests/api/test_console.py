@@ -31,7 +31,7 @@ def test_the_page_needs_no_key_and_may_load_nothing_from_elsewhere(world: ApiWor
 
 def test_the_address_without_a_slash_leads_to_the_page_under_any_prefix(world: ApiWorld) -> None:
     answer = read(world, "/console")
-    assert (answer.status, answer.headers["location"]) == (308, "console/")
+    assert (answer.status, answer.headers["location"]) == (308, "console/index.html")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def test_the_page_and_its_scripts_are_served_without_a_key(stack: Stack) -> None
     with httpx.Client(timeout=60, follow_redirects=True) as browser:
         page = browser.get(f"{stack.url}/console")
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-        assert str(page.url) == f"{stack.url}/console/"
+        assert str(page.url) == f"{stack.url}/console/index.html"
         assert "script-src 'self'" in page.headers["content-security-policy"]
         script = browser.get(f"{stack.url}/console/js/ui/table.js")
         assert (script.status_code, script.headers["content-type"]) == (200, "text/javascript; charset=utf-8")
@@ -31,4 +31,4 @@ def test_the_console_sees_what_its_key_may_see(stack: Stack) -> None:
 
 
 def test_the_output_of_the_stack_names_it(stack: Stack) -> None:
-    assert stack.outputs["ConsoleUrl"].endswith("/console/")
+    assert stack.outputs["ConsoleUrl"].endswith("/console")

@@ -56,8 +56,11 @@ def console_routes() -> tuple[Route, ...]:
 
 
 def _redirect(_: Call) -> Raw:
-    """Relative, because the API may lie under a prefix that it does not know."""
-    return Raw(308, "text/plain; charset=utf-8", "", {"Location": "console/", "Cache-Control": "no-cache"})
+    """Relative, because the API may lie under a prefix that it does not know.
+
+    To the page's name, because gateways differ in what they make of a slash at the end.
+    """
+    return Raw(308, "text/plain; charset=utf-8", "", {"Location": f"console/{INDEX}", "Cache-Control": "no-cache"})
 
 
 def _file(call: Call) -> Raw:

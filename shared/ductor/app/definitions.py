@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -22,45 +22,38 @@ from ductor.app.draft_rules import (
 from ductor.app.installation import Known, validation_context
 from ductor.app.library import (
     DEF,
-    Card,
-    Family,
     Library,
     card_item,
     card_key,
     definition_pk,
     family_item,
-    plan_item,
     row_item,
-    version_item,
 )
 from ductor.app.listing import DefinitionFilter, DefinitionPage, list_cards
 from ductor.app.refusals import aborted, definition_not_found, invalid, precondition
 from ductor.app.schedule_moves import ScheduleMoves, key_of
-from ductor.app.subscriptions import Subscriptions
 from ductor.app.tenants import Tenants
+from ductor.app.versions import Versions, environment_of, write_rows
 from ductor.model.definition import Definition, DefinitionRow
-from ductor.model.enums import DefinitionStatus, StepType
-from ductor.model.errors import RefusedError, Severity, Violation
+from ductor.model.enums import DefinitionStatus
+from ductor.model.errors import RefusedError, Violation
 from ductor.model.json import JSON
 from ductor.ports import (
     Check,
     Clock,
-    Conflict,
     CronSchedules,
     Delete,
     Expect,
     Ids,
-    ItemTooLargeError,
     Op,
     Put,
     Table,
 )
 from ductor.schedules import preview, read_spec
-from ductor.steps import subworkflow
 from ductor.steps.spec import Catalog
 from ductor.validation.completion import completed
 from ductor.validation.context import Context
-from ductor.validation.document import to_definition, to_wire
+from ductor.validation.document import to_wire
 from ductor.validation.validator import validate
 
 _UPCOMING: Final = 5
@@ -86,8 +79,8 @@ class Definitions:
         self._catalog = catalog
         self._tenants = tenants
         self._library = Library(table)
-        self._subscriptions = Subscriptions(table, self._library)
         self._schedules = ScheduleMoves(table, outside)
+        self._versions = Versions(table, clock, ids, self._library, self._schedules)
 
     def load(self, tenant: str, definition_id: str) -> tuple[DefinitionRow, Definition]:
         """A published version as runs execute it, cached. See `Library.load`."""
@@ -135,7 +128,7 @@ class Definitions:
             row.document = saveable(document, row.family_slug)
             row.draft_revision += 1
             row.updated_at, row.updated_by = self._clock.now_ms(), caller.key_id
-            if self._write([Put(row_item(row, version + 1), version), Put(card_item(row))]) is None:
+            if write_rows(self._table, [Put(row_item(row, version + 1), version), Put(card_item(row))]) is None:
                 return Saved(self._view(row), self._violations(caller, row.document))
         raise _busy()
 
@@ -144,7 +137,7 @@ class Definitions:
         require(caller, Scope.DEFINITION_WRITE)
         for _ in range(_MAX_RACES):
             row, version = self._draft(caller, definition_id)
-            require_authority(caller, _environment(row))
+            require_authority(caller, environment_of(row))
             family, stored = self._library.family(caller.tenant, row.family_slug)
             without = msgspec.structs.replace(family, draft_id="")
             ops: list[Op] = [
@@ -152,7 +145,7 @@ class Definitions:
                 Delete(*card_key(row)),
                 Put(family_item(row.tenant, without, stored + 1), stored),
             ]
-            if self._write(ops) is None:
+            if write_rows(self._table, ops) is None:
                 return
         raise _busy()
 
@@ -172,10 +165,10 @@ class Definitions:
                 context = self._context(caller, draft.document)
                 checked = version, context, self._publishable(caller, draft, context)
             family, stored = self._library.family(caller.tenant, draft.family_slug)
-            row = self._next_version(caller, draft, family, checked[1])
+            row = self._versions.following(caller, draft, family, checked[1])
             reviewed = Check(definition_pk(draft.tenant, draft.id), DEF, version)
-            if self._write_version(row, family, stored, reviewed) is None:
-                warnings = checked[2] + self._no_changes(row, family)
+            if self._versions.write(row, family, stored, reviewed) is None:
+                warnings = checked[2] + self._versions.no_changes(row, family)
                 draft.version = row.version + 1
                 return Published(shown(row), shown(draft), warnings)
         raise _busy()
@@ -191,8 +184,8 @@ class Definitions:
         refuse_errors(found, "the version cannot be promoted")
         for _ in range(_MAX_RACES):
             family, stored = self._library.family(caller.tenant, source.family_slug)
-            row = self._next_version(caller, msgspec.structs.replace(source, document=document), family, context)
-            lost = self._write_version(row, family, stored, guard)
+            row = self._versions.following(caller, msgspec.structs.replace(source, document=document), family, context)
+            lost = self._versions.write(row, family, stored, guard)
             if lost is None:
                 return Published(shown(row), shown(source), found)
             if lost.current is not None and (lost.current.pk, lost.current.sk) == (guard.pk, guard.sk):
@@ -230,7 +223,7 @@ class Definitions:
         require(caller, Scope.DEFINITION_WRITE)
         for _ in range(_MAX_RACES):
             row, version = self._library.row(caller.tenant, definition_id)
-            require_authority(caller, _environment(row))
+            require_authority(caller, environment_of(row))
             if row.status is DefinitionStatus.DRAFT:
                 raise precondition("DEFINITION_NOT_PUBLISHED", "a draft cannot be archived; delete it instead", "id")
             if row.status is DefinitionStatus.ARCHIVED:
@@ -238,7 +231,7 @@ class Definitions:
             row.status = DefinitionStatus.ARCHIVED
             row.updated_at, row.updated_by = self._clock.now_ms(), caller.key_id
             ops = [Put(row_item(row, version + 1), version), Put(card_item(row))]
-            if self._write([*ops, *self._schedules.on_archive(row, row.updated_at)]) is None:
+            if write_rows(self._table, [*ops, *self._schedules.on_archive(row, row.updated_at)]) is None:
                 self._schedules.settle(key_of(row))
                 return self._view(row)
         raise _busy()
@@ -259,7 +252,7 @@ class Definitions:
         )
 
     def _home(self, caller: Caller, row: DefinitionRow) -> JSON:
-        key = _environment(row)
+        key = environment_of(row)
         found = self._tenants.environment(caller.tenant, key)
         open_here = found is not None and found.open_to_changes and caller.may_write(key)
         return key if open_here else caller.default_environment
@@ -292,14 +285,14 @@ class Definitions:
                 Put(card_item(row)),
                 Put(family_item(row.tenant, with_draft, stored + 1), stored or Expect.ABSENT),
             ]
-            if self._write(ops) is None:
+            if write_rows(self._table, ops) is None:
                 return Saved(shown(row), self._violations(caller, document))
         raise _busy()
 
     def _readable(self, caller: Caller, definition_id: str) -> DefinitionRow:
         """The row; what is in an environment that the key may not read answers like what does not exist."""
         row, _ = self._library.row(caller.tenant, definition_id)
-        if not caller.may_read(_environment(row)):
+        if not caller.may_read(environment_of(row)):
             raise definition_not_found()
         return row
 
@@ -315,63 +308,6 @@ class Definitions:
         found = tuple(validate(draft.document, context))
         refuse_errors(found, "the definition cannot be published")
         return found
-
-    def _next_version(self, caller: Caller, draft: DefinitionRow, family: Family, context: Context) -> DefinitionRow:
-        now = self._clock.now_ms()
-        return DefinitionRow(
-            id=self._ids.uuid(),
-            tenant=draft.tenant,
-            family_slug=draft.family_slug,
-            status=DefinitionStatus.PUBLISHED,
-            version=family.max_version + 1,
-            document=completed(draft.document, context),
-            created_at=now,
-            updated_at=now,
-            published_at=now,
-            created_by=caller.key_id,
-            updated_by=caller.key_id,
-        )
-
-    def _write_version(self, row: DefinitionRow, family: Family, stored: int, guard: Check) -> Conflict | None:
-        """Publish, with what finds the version's event triggers written before and what nobody needs removed after."""
-        self._subscriptions.cover(row)
-        lost = self._write(self._publication(row, family, stored, guard))
-        if lost is None:
-            self._subscriptions.trim(row, family.newest_in.get(_environment(row), ""))
-            self._schedules.settle(key_of(row))
-        return lost
-
-    def _publication(self, row: DefinitionRow, family: Family, stored: int, reviewed: Check) -> tuple[Op, ...]:
-        """The version, and its family pointing to it, if the draft is still the one that was validated."""
-        newest_in = {**family.newest_in, str(row.document.get("environment")): row.id}
-        newest = msgspec.structs.replace(family, newest_id=row.id, max_version=row.version, newest_in=newest_in)
-        return (
-            Put(row_item(row, 1), Expect.ABSENT),
-            Put(plan_item(row.tenant, row.id, self._plan(row)), Expect.ABSENT),
-            Put(version_item(row.tenant, row), Expect.ABSENT),
-            Put(card_item(row)),
-            Put(family_item(row.tenant, newest, stored + 1), stored),
-            reviewed,
-            *self._schedules.on_publish(row, row.published_at),
-        )
-
-    def _plan(self, row: DefinitionRow) -> Definition:
-        """What runs execute. Its subworkflow steps are pinned here, to versions that never change either."""
-        definition = to_definition(row.document)
-        pins: dict[str, str] = {}
-        for step in definition.steps:
-            if step.type is StepType.SUBWORKFLOW:
-                args = subworkflow.parse_args(step.args)
-                pins[step.ref] = self._library.pinned_id(
-                    row.tenant, args.family_slug, args.version, definition.environment
-                )
-        return msgspec.structs.replace(definition, pins=pins)
-
-    def _no_changes(self, row: DefinitionRow, before: Family) -> tuple[Violation, ...]:
-        if not before.newest_id or self.row(row.tenant, before.newest_id).document != row.document:
-            return ()
-        message = f"version {row.version} is identical to version {before.max_version}"
-        return (Violation("", "NO_CHANGES", message, Severity.WARNING),)
 
     def _check_environments(self, caller: Caller, before: Mapping[str, JSON] | None, after: Mapping[str, JSON]) -> None:
         """Moving a draft needs authority over both environments; every write needs it over the one it ends in."""
@@ -395,29 +331,6 @@ class Definitions:
             row.version = self._library.family(row.tenant, row.family_slug)[0].max_version + 1
         return shown(row)
 
-    def _write(self, ops: Sequence[Op]) -> Conflict | None:
-        try:
-            return self._table.write(ops)
-        except ItemTooLargeError as error:
-            message = "the definition is too large to store; split it into subworkflows"
-            raise invalid("DEFINITION_TOO_LARGE", message) from error
-
-
-def _environment(row: DefinitionRow) -> str:
-    return str(row.document.get("environment", ""))
-
 
 def _busy() -> RefusedError:
     return aborted("DEFINITION_BUSY", "too many others are changing this definition at this moment; try again")
-
-
-__all__ = [
-    "Card",
-    "DefinitionFilter",
-    "DefinitionPage",
-    "DefinitionView",
-    "Definitions",
-    "Difference",
-    "Published",
-    "Saved",
-]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ductor.app.access import Caller, Scope, require
-from ductor.app.definitions import Definitions, Published
+from ductor.app.definition_views import Published
+from ductor.app.definitions import Definitions
 from ductor.app.library import DEF, Library, definition_pk
 from ductor.app.refusals import invalid, precondition
 from ductor.app.tenants import Tenants

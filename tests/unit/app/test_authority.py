@@ -9,8 +9,8 @@ from tests.unit.app.world import HELLO, World
 
 from ductor.app.access import Caller
 from ductor.app.admission import TriggerRequest
-from ductor.app.definitions import DefinitionFilter
 from ductor.app.environments import EnvironmentChanges
+from ductor.app.listing import DefinitionFilter
 from ductor.app.run_filter import RunFilter
 from ductor.model.errors import ErrorCode
 

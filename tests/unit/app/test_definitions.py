@@ -14,7 +14,7 @@ from tests.unit.app.world import HELLO, World
 from ductor.adapters.local.database import Database
 from ductor.adapters.local.system import SystemIds
 from ductor.adapters.local.table import SqliteTable
-from ductor.app.definitions import DefinitionFilter
+from ductor.app.listing import DefinitionFilter
 from ductor.model.enums import DefinitionStatus, StepType
 from ductor.model.errors import ErrorCode, RefusedError, Severity
 

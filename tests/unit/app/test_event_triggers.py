@@ -20,7 +20,7 @@ from ductor.adapters.local.table import SqliteTable
 from ductor.adapters.local.unit import SqliteUnit
 from ductor.app.environments import EnvironmentChanges
 from ductor.app.events import Published
-from ductor.app.subscriptions import matches
+from ductor.app.subscriptions import Subscriptions, matches
 from ductor.app.trigger import Triggers
 from ductor.model.causation import MAX_DEPTH, depth_of_started
 from ductor.model.errors import ErrorCode
@@ -211,7 +211,7 @@ def test_many_patterns_below_one_name_are_told_apart(world: World, page: int, mo
         world.published(listening(pattern, slug=slug))
 
     def families(name: str) -> list[str]:
-        return world.definitions._subscriptions.families(world.tenant, name)
+        return Subscriptions(world.table, world.library).families(world.tenant, name)
 
     assert [families(name) for name in ("x.y", "x.y.z", "x.y#z", "x", "y")] == [
         ["a", "c"],
@@ -242,7 +242,7 @@ def test_a_clean_up_that_comes_late_leaves_what_a_later_version_needs(world: Wor
     with mock.patch("ductor.app.subscriptions.Subscriptions._remove"):
         second = again(world, listening("invoice.paid"))
     again(world, listening(PAID))
-    subscriptions = world.definitions._subscriptions
+    subscriptions = Subscriptions(world.table, world.library)
     subscriptions._remove(world.definitions.row(world.tenant, second), {PAID})
     subscriptions.trim(world.definitions.row(world.tenant, second), first)
     assert len(publish(world).started_runs) == 1

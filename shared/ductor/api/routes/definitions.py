@@ -24,7 +24,9 @@ from ductor.api.models.definitions import (
     Validation,
 )
 from ductor.api.routing import Route
-from ductor.app.definitions import DefinitionFilter, Definitions, DefinitionView, Difference, Saved
+from ductor.app.definition_views import DefinitionView, Difference, Saved
+from ductor.app.definitions import Definitions
+from ductor.app.listing import DefinitionFilter
 from ductor.model.errors import Severity
 
 _ROOT: Final = "/api/workflow-definitions"

@@ -34,6 +34,7 @@ def queued(world: ApiWorld, task_type: str = "render", environment: str = "defau
         idempotency_key=f"{run_id}/b",
         scheduled_at=now,
         environment=environment,
+        depth=4,
     )
     BridgeQueue(world.table).put(task, now)
 
@@ -55,7 +56,7 @@ def test_a_task_on_the_wire(world: ApiWorld) -> None:
     (task,) = answer.json["tasks"]
     assert (task["task_type"], task["node"], task["attempt"], task["delivery"]) == ("render", "b", 1, 1)
     assert (task["input"], task["heartbeat_within_ms"], task["deadline_at"]) == ({"v": 1}, 30_000, None)
-    assert task["lease_expires_at"] == "2026-01-01T00:00:30.000Z"
+    assert (task["lease_expires_at"], task["causation_depth"]) == ("2026-01-01T00:00:30.000Z", 4)
     assert poll(world).json["tasks"] == []
 
 

@@ -76,6 +76,7 @@ class TaskGiven(msgspec.Struct, frozen=True, kw_only=True):
     """A task in the hands of a worker. Times are epoch ms; `deadline_at` None = without limit.
 
     `heartbeat_within_ms` is how long the worker may be silent; `last_heartbeat` what an earlier worker told last.
+    `causation_depth` is the run's: what the worker starts for it says so (`model.causation`).
     """
 
     task_token: str
@@ -91,6 +92,7 @@ class TaskGiven(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_within_ms: int
     deadline_at: int | None
     last_heartbeat: JSON
+    causation_depth: int = 0
 
 
 class _Head(msgspec.Struct):
@@ -301,6 +303,7 @@ def _given(attempt: Attempt, value: JSON) -> TaskGiven:
         heartbeat_within_ms=attempt.lease_ms,
         deadline_at=attempt.started_at + task.timeout_ms if task.timeout_ms else None,
         last_heartbeat=attempt.heartbeat_details,
+        causation_depth=task.depth,
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from ductor.client.errors import TaskCancelled
+
+CAUSATION: Final = "ductor-causation-depth"
 
 
 class Task:
@@ -15,6 +17,9 @@ class Task:
     `input` is any JSON; `idempotency_key` stays the same for every attempt of the step: hand it to whatever must not
     happen twice. `attempt` counts tries, `delivery` the workers that had this try before. `last_heartbeat` is what the
     worker before told last. `deadline` is when the attempt times out, None = never.
+
+    `causation` are headers for requests to Ductor, or to whoever may send some, that come of the task: they say how far
+    its run is from the request that began it all, so that a loop of runs that start each other ends.
     """
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -30,6 +35,7 @@ class Task:
         self.heartbeat_within_s: float = given["heartbeat_within_ms"] / 1000
         deadline = given.get("deadline_at")
         self.deadline: datetime | None = datetime.fromisoformat(deadline) if deadline else None
+        self.causation: dict[str, str] = {CAUSATION: str(given.get("causation_depth", 0))}
         self._details: Any = None
         self._told = False
         self._stop = threading.Event()

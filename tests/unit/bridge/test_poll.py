@@ -9,6 +9,7 @@ import pytest
 from tests.simulation.scene import edge
 from tests.unit.bridge.desk import LEASE_S, STRANGER, WORKER, Desk, bridge, code
 
+from ductor.app.admission import TriggerRequest
 from ductor.app.bridge_poll import RESTS_MS, ROUNDS, PollRequest, TaskGiven
 from ductor.model.attempt import AttemptTask
 from ductor.model.errors import RefusedError
@@ -276,3 +277,12 @@ def test_odd_polls(request_: dict[str, Any], field: str) -> None:
     with pytest.raises(RefusedError) as refused:
         desk.bridge.polls.poll(WORKER, PollRequest(**{"task_types": ("render",), **request_}))
     assert (refused.value.violations[0].field, code(refused.value)) == (field, "FIELD_INVALID")
+
+
+def test_rule_24_a_task_says_how_deep_its_run_is() -> None:
+    desk = Desk()
+    definition_id = desk.world.publish(Desk.definition(bridge("c", "deep")))
+    desk.world.triggers.trigger(desk.world.caller, definition_id, TriggerRequest(input={}, depth=5))
+    desk.deliver()
+    (deep,) = desk.poll("deep")
+    assert (desk.take().causation_depth, deep.causation_depth) == (0, 5)

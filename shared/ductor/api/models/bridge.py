@@ -43,6 +43,9 @@ class BridgeTask(AnswerModel):
     heartbeat_within_ms: int = Field(description="How long you may be silent.")
     deadline_at: When = Field(description="When the attempt times out, whatever you do; null = never.")
     last_heartbeat: Any = Field(description="What a worker before you told with its last heartbeat.")
+    causation_depth: int = Field(
+        description="Send it as the header `ductor-causation-depth` when you start runs or publish events for the task."
+    )
 
 
 class PollAnswer(AnswerModel):

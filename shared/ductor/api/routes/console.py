@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -32,8 +33,12 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-cache",
 }
+_ASKED_EACH_TIME: Final = "no-cache"
+_KEPT_FOR_EVER: Final = "public, max-age=31536000, immutable"
+_EDITION: Final = re.compile(r"v-[0-9a-f]{16}")
+_NAMED: Final = re.compile(r'(?<==")(?=(?:js|styles)/)')
+"""Where the page names a script or a style."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,12 @@ class Asset:
 
 
 def console_routes() -> tuple[Route, ...]:
-    """The page at `/console/` and its files, up to three folders deep. No file is read before it is asked for."""
-    deeper = (f"{_ROOT}/<a>", f"{_ROOT}/<a>/<b>", f"{_ROOT}/<a>/<b>/<c>")
+    """The page at `/console/` and its files. No file is read before it is asked for.
+
+    Files also have addresses that begin with the edition, a digest of all of them. Those the page names, and scripts
+    name each other relatively: so a browser asks for each file once per release, and for the page each time.
+    """
+    deeper = (f"{_ROOT}/<a>", f"{_ROOT}/<a>/<b>", f"{_ROOT}/<a>/<b>/<c>", f"{_ROOT}/<a>/<b>/<c>/<d>")
     return (
         Route("GET", _ROOT, "The web console", _redirect, open=True, listed=False),
         Route("GET", f"{_ROOT}/", "The web console", _file, open=True, listed=False),
@@ -64,11 +73,15 @@ def _redirect(_: Call) -> Raw:
 
 
 def _file(call: Call) -> Raw:
-    name = "/".join(call.ids.values()) or INDEX
+    parts = list(call.ids.values()) or [INDEX]
+    edition = parts.pop(0) if _EDITION.fullmatch(parts[0]) else ""
+    name = "/".join(parts)
     if name not in _files():
         raise route_unknown()
-    asset = _asset(name)
-    headers = {**_HEADERS, "ETag": asset.etag}
+    asset = _page() if name == INDEX else _asset(name)
+    # A page of another release, still open in some tab, gets the files of this one, and may not keep them.
+    caching = _KEPT_FOR_EVER if edition and edition == _edition() else _ASKED_EACH_TIME
+    headers = {**_HEADERS, "Cache-Control": caching, "ETag": asset.etag}
     if _known(call.headers, asset.etag):
         return Raw(304, asset.content_type, "", headers)
     return Raw(200, asset.content_type, asset.text, headers)
@@ -98,7 +111,22 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Traversable]]
 
 @cache
 def _asset(name: str) -> Asset:
-    text = _files()[name].read_text("utf-8")
+    return _tagged(name, _files()[name].read_text("utf-8"))
+
+
+@cache
+def _page() -> Asset:
+    """The page with this edition before every script and style that it names."""
+    return _tagged(INDEX, _NAMED.sub(f"{_edition()}/", _asset(INDEX).text))
+
+
+@cache
+def _edition() -> str:
+    tags = "".join(_asset(name).etag for name in sorted(_files()))
+    return f"v-{hashlib.sha256(tags.encode()).hexdigest()[:16]}"
+
+
+def _tagged(name: str, text: str) -> Asset:
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     return Asset(_TYPES[_suffix(name)], text, f'"{digest[:32]}"')
 

@@ -22,7 +22,7 @@ export function variablesArea(signal) {
       if (!environments.some((one) => one.key === environment)) environment = environments[0]?.key ?? "default";
       const select = h("select", { class: "select", "aria-label": "Environment", onchange: () => { environment = select.value; reload(); } },
         environments.map((one) => h("option", { value: one.key, selected: one.key === environment }, one.key)));
-      const variables = await readAll("/api/variables", { query: { environment }, signal });
+      const { data: variables } = await api.get("/api/variables", { query: { environment }, signal });
       const list = table({ label: "Variables", key: (one) => one.name, columns: columns(reload) });
       list.update(variables);
       return [h("div", { class: "narrow" }, select), variables.length ? list : emptyState("No variable", `The environment ${environment} sets none.`)];

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import msgspec
 
-from ductor.app.payloads import PayloadStore
+from ductor.app.fork_values import ForkValues
 from ductor.engine.forking import ForkPlan
 from ductor.engine.graph import Graph, GraphNode
 from ductor.engine.regions import ROOT
 from ductor.model.json import JSON
-from ductor.model.payload import Inline, Payload, RowRef
+from ductor.model.payload import Inline, RowRef
 from ductor.model.transition import Kept, KeptItems
 
 
@@ -53,19 +53,17 @@ def within(graph: Graph, node: GraphNode, scatters: Collection[int]) -> bool:
     return region != ROOT
 
 
-def take_items(
-    plan: ForkPlan, source_id: str, fork_id: str, payloads: PayloadStore, copy: Callable[[Payload], Payload]
-) -> dict[str, KeptItems]:
+def take_items(plan: ForkPlan, values: ForkValues) -> dict[str, KeptItems]:
     """Store what the fork keeps of items, a page of them in one value, so that a fork costs by page and not by step."""
 
     results = [one for scatter in plan.scatters.values() for one in (*scatter.kept.values(), *scatter.adopted.values())]
     rows = {one.output: None for one in results if isinstance(one.output, RowRef)}
-    values = payloads.load_rows(source_id, list(rows))
+    loaded = values.rows(list(rows))
 
     def own(kept: Kept) -> JSON:
         # A row of the source becomes part of the page; a value that is larger than a row is copied by itself.
         output = kept.output
-        one = Inline(values[output]) if isinstance(output, RowRef) else copy(output)
+        one = Inline(loaded[output]) if isinstance(output, RowRef) else values.copy(output)
         return msgspec.to_builtins(Kept(one, kept.edges))
 
     taken: dict[str, KeptItems] = {}
@@ -73,8 +71,8 @@ def take_items(
         pages: dict[int, dict[str, JSON]] = {}
         for node, kept in (*one.kept.items(), *one.adopted.items()):
             pages.setdefault(_index(node) // one.size, {})[node] = own(kept)
-        stored = {number: payloads.keep(fork_id, results) for number, results in pages.items()}
-        taken[scatter] = KeptItems(copy(one.items), one.size, stored)
+        stored = {number: values.keep(results) for number, results in pages.items()}
+        taken[scatter] = KeptItems(values.copy(one.items), one.size, stored)
     return taken
 
 

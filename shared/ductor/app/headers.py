@@ -20,6 +20,7 @@ HISTORY_PREFIX: Final = "T#"
 
 _STALLED: Final = "STALLED#"
 _EXPIRING: Final = "EXPIRING#"
+_UNBORN: Final = "UNBORN#"
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(RunState)
 
@@ -146,9 +147,25 @@ def mark_expiring(item: Item, now: int) -> Item:
     return msgspec.structs.replace(item, version=item.version + 1, i1=None, i2=None, i3=i3)
 
 
+def unborn_pk(number: int) -> str:
+    """Partition of index `i3`: runs whose values are being stored, by when that began."""
+    return f"{_UNBORN}{number}"
+
+
+def unborn_item(state: RunState, now: int) -> Item:
+    """Version 0 of a header: the run counts as not there. Only the first real header may follow, or its removal."""
+    i3 = (unborn_pk(shard(state.run_id)), f"{sort_time(now)}#{state.run_id}")
+    return msgspec.structs.replace(header_item(state), version=0, i1=None, i2=None, i3=i3)
+
+
+def is_unborn(item: Item) -> bool:
+    """Whether a header row says that its run is still being made."""
+    return item.i3 is not None and item.i3[0].startswith(_UNBORN)
+
+
 def is_expiring(item: Item) -> bool:
-    """Whether a header row is only there until everything else of its run is removed."""
-    return item.i3 is not None and item.i3[0].startswith(_EXPIRING)
+    """Whether a header row is of no run that is there: of one to be removed, or of one that is still being made."""
+    return item.i3 is not None and item.i3[0].startswith((_EXPIRING, _UNBORN))
 
 
 def tenant_of(item: Item) -> str:

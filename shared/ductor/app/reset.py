@@ -1,7 +1,8 @@
 """Reset: forks a run at a point of its history. The source is read and not changed, but for the request's outcome.
 
 A fork owns copies of all that it keeps. Its header is published last, in one write with the outcome of the request, so
-that a crash before leaves nothing to see, and a repeat after finds the fork.
+that a crash before leaves nothing to see, and a repeat after finds the fork. Before the first copy a row says that the
+fork is being made: what is left of one that is refused, or that nobody finishes, is found by it and removed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ductor.app.access import Caller, Scope, require
 from ductor.app.control import check_texts, look_up, operation_hash
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.fork_items import StepInItems, steps_in_items, take_items, within
-from ductor.app.headers import HEAD, header_item, is_expiring, read_header, run_pk, tenant_of
+from ductor.app.fork_values import ForkValues
+from ductor.app.headers import HEAD, header_item, is_expiring, is_unborn, read_header, run_pk, tenant_of, unborn_item
 from ductor.app.history import read_history
 from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
@@ -33,7 +35,7 @@ from ductor.model import transition as tr
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.json import JSON
 from ductor.model.lineage import COMPENSATION, WORKFLOW, fork_run_id
-from ductor.model.payload import Inline, Payload
+from ductor.model.payload import NULL, Payload
 from ductor.model.run import MAX_HEADER_BYTES, Origin, RunState
 from ductor.model.transition import Kept
 from ductor.ports import Check, Clock, Expect, Ids, Item, Put, Queue, Table, UnavailableError, Unit
@@ -42,6 +44,9 @@ from ductor.steps.behaviours import BEHAVIOURS
 OPERATION: Final = "reset"
 DRAWS: Final = 10
 """How often a fork is drawn anew because its source has moved on meanwhile."""
+
+UNBORN: Final = 0
+"""The version of the row that stands for a fork until its first header."""
 
 SOURCE_MOVED: Final = 2
 """The place in the fork's write that checks its source."""
@@ -136,8 +141,9 @@ class Resets:
             return fork_id
         for _ in range(DRAWS):
             drawn = self._draw(_readable(header), request)
+            self._begin(fork_id, drawn.state.origin)
+            state = self._first(caller, fork_id, drawn, request, digest)
             with self._unit.batch():
-                state = self._first(caller, fork_id, drawn, request, digest)
                 if self._publish(caller, state, header, request.request_id, digest):
                     return fork_id
             moved = self._table.get(header.pk, HEAD)
@@ -145,6 +151,14 @@ class Resets:
                 raise run_not_found()
             header = moved
         raise UnavailableError(f"run {run_id} moves on faster than it is read")
+
+    def _begin(self, fork_id: str, source: Origin) -> None:
+        """From now on the fork is being made, by whoever asks for it."""
+        now = self._clock.now_ms()
+        unborn = RunState(origin=_origin(source, fork_id, "", now, lambda payload: NULL), updated_at=now)
+        there = self._table.write((Put(unborn_item(unborn, now), Expect.ABSENT),))
+        if there is not None and there.current is not None and _goes(there.current):
+            raise UnavailableError(f"what an earlier try has left of the fork {fork_id} is being removed")
 
     def _publish(self, caller: Caller, state: RunState, source: Item, request_id: str, digest: str) -> bool:
         """The fork is there. False when its source has moved on since it was read: it may have begun to undo a step."""
@@ -156,8 +170,8 @@ class Resets:
                 "STATE_TOO_LARGE", "what the fork keeps does not fit into a run; choose an earlier point"
             )
         outcome = outcome_put(run_id, audit, state.updated_at)
-        lost = self._table.write((Put(header, Expect.ABSENT), outcome, Check(source.pk, HEAD, source.version)))
-        if lost is not None and lost.index == SOURCE_MOVED:
+        lost = self._table.write((Put(header, UNBORN), outcome, Check(source.pk, HEAD, source.version)))
+        if lost is not None and (lost.index == SOURCE_MOVED or (lost.index == 0 and _removed(lost.current))):
             return False
         if lost is not None:
             # Another request was faster: the same one, or one that is refused here.
@@ -171,23 +185,15 @@ class Resets:
     def _first(self, caller: Caller, fork_id: str, drawn: _Drawn, request: ResetRequest, digest: str) -> RunState:
         """The fork's first state. Everything that it refers to is stored before."""
         source, plan = drawn.state, drawn.plan
-        copies: dict[Payload, Payload] = {}
-
-        def copy(payload: Payload) -> Payload:
-            if isinstance(payload, Inline):
-                return payload
-            if payload not in copies:
-                copies[payload] = self._payloads.keep(fork_id, self._payloads.load(source.run_id, payload))
-            return copies[payload]
-
+        values = ForkValues(self._payloads, self._unit, source.run_id, fork_id)
         now = self._clock.now_ms()
         forked = tr.RunForked(
             source=source.run_id,
             seq=request.transition_seq,
             kept=tuple(end.node for end in plan.kept),
-            overrides={ref: self._payloads.keep(fork_id, value) for ref, value in request.input_overrides.items()},
-            preserved={ref: Kept(copy(kept.output), kept.edges) for ref, kept in plan.adopted.items()},
-            items=take_items(plan, source.run_id, fork_id, self._payloads, copy),
+            overrides={ref: values.keep(value) for ref, value in request.input_overrides.items()},
+            preserved={ref: Kept(values.copy(kept.output), kept.edges) for ref, kept in plan.adopted.items()},
+            items=take_items(plan, values),
         )
         audit = tr.OperatorAudited(
             intent_id=f"{fork_id}:fork",
@@ -199,9 +205,12 @@ class Resets:
             reason=request.reason,
             target=f"{source.run_id}@{request.transition_seq}",
         )
-        origin = _origin(source.origin, fork_id, caller.key_id, now, copy)
+        origin = _origin(source.origin, fork_id, caller.key_id, now, values.copy)
+        values.store()
         slot = self._slot(drawn.graph, origin)
-        return forking.first_state(drawn.graph, origin, plan, forked, audit, START_WAKE_MS, copy, slot)
+        state = forking.first_state(drawn.graph, origin, plan, forked, audit, START_WAKE_MS, values.copy, slot)
+        values.store()
+        return state
 
     def _slot(self, graph: Graph, origin: Origin) -> tr.SlotAsked | None:
         """A fork waits like any other run until its definition's concurrency lets it go on."""
@@ -273,6 +282,16 @@ def _origin(own: Origin, fork_id: str, actor: str, now: int, copy: Callable[[Pay
         variables=copy(own.variables),
         seed_context=copy(own.seed_context),
     )
+
+
+def _goes(header: Item) -> bool:
+    """Whether what is left of the run is being removed."""
+    return is_expiring(header) and not is_unborn(header)
+
+
+def _removed(header: Item | None) -> bool:
+    """Whether the row of a fork was taken for that of a dead one: its values go, so it is begun anew."""
+    return header is None or _goes(header)
 
 
 def _readable(header: Item) -> RunState:

@@ -23,11 +23,13 @@ from ductor.app.headers import (
     expiring_pk,
     is_expiring,
     is_stalled,
+    is_unborn,
     mark_expiring,
     read_header,
     run_pk,
     sort_time,
     status_pk,
+    unborn_pk,
 )
 from ductor.app.history import read_row
 from ductor.app.idempotency import IDEM, admitted_run, idempotency_pk
@@ -39,6 +41,9 @@ from ductor.model.run import RunState
 from ductor.ports import Clock, Delete, Index, Item, Put, Table
 
 DAY_MS: Final = 86_400_000
+UNBORN_MS: Final = 3_600_000
+"""How long after a fork was begun it is held to have died. One that is still at it then begins anew."""
+
 AGAIN_MS: Final = 3_600_000
 """How long after it has looked at all runs of a tenant the next look begins."""
 
@@ -71,6 +76,7 @@ class Retention:
     def sweep(self) -> int:
         """Go on with what is being removed, then look for more; how many runs have gone."""
         budget = Allowance(self._clock, MAX_OPS_PER_SWEEP)
+        self._forget_unborn(budget)
         gone = sum(self._remove(item, budget) for item in self._expiring(budget))
         page = self._table.query(RETENTION_PK, high=sort_time(self._clock.now_ms()), index=Index.I3, limit=PAGE)
         for found in page.items:
@@ -81,12 +87,23 @@ class Retention:
                 gone += self._walk(item, budget)
         return gone
 
+    def _forget_unborn(self, budget: Allowance) -> None:
+        """Forks that were refused, or whose maker died: from now on they are runs to be removed."""
+        until = self._clock.now_ms() - UNBORN_MS
+        for number in range(SHARDS):
+            page = self._table.query(unborn_pk(number), high=sort_time(until), index=Index.I3, limit=PAGE)
+            for found in page.items:
+                item = self._table.get(found.pk, HEAD) if budget.left > 0 else None
+                if item is not None and is_unborn(item):
+                    budget.spend(1)
+                    self._table.write((Put(mark_expiring(item, self._clock.now_ms()), item.version),))
+
     def _expiring(self, budget: Allowance) -> Iterator[Item]:
         for number in range(SHARDS):
             page = self._table.query(expiring_pk(number), index=Index.I3, limit=PAGE)
             for found in page.items:
                 item = self._table.get(found.pk, HEAD) if budget.left > 0 else None
-                if item is not None and is_expiring(item):
+                if item is not None and is_expiring(item) and not is_unborn(item):
                     yield item
 
     def _walk(self, item: Item, budget: Allowance) -> int:

@@ -151,4 +151,4 @@ def _run(rng: random.Random, tenant: str, number: int, root: int) -> list[Put]:
     state = RunState(origin=origin, status=status, started_at=origin.created_at, attributes=ended.attributes)
     state.root.nodes["a"] = NodeState(status=NodeStatus.COMPLETED, output=Inline("x" * 100), finished_at=1)
     state.root.ended = 1
-    return [Put(header_item(state)), *index_puts(origin, 1, ends)]
+    return [Put(header_item(state)), *index_puts(origin, ends, first=True)]

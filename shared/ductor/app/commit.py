@@ -31,7 +31,7 @@ from ductor.model.json import JSON, encode
 from ductor.model.lineage import step_of
 from ductor.model.payload import Payload
 from ductor.model.run import MAX_HEADER_BYTES, HistoryRow, LastTick, Origin, RunState
-from ductor.model.transition import OperatorAudited
+from ductor.model.transition import OperatorAudited, RunForked
 from ductor.model.usage import Used
 from ductor.ports import Clock, Expect, Faults, Item, Op, Put, Table, UnavailableError
 
@@ -132,7 +132,7 @@ class Committer:
             return Committed(Outcome.NOTHING, state, result.commands)
         tally.take(intents)
         tally.decide(result, lambda node: graph.by_ref[step_of(node)].step.type)
-        tally.write(self._store_first(state.run_id, version, last, result), self._enter(state, version, result))
+        tally.write(self._store_first(state.run_id, version, last, result), self._enter(state, last, result, intents))
         state.version, before = version + 1, state.seq - len(result.transitions)
         pages = [page_put(state, page) for page in changed(state, before)] if state.tree is not None else []
         rows = (*pages, *_answers(result))
@@ -172,9 +172,10 @@ class Committer:
         self._faults.at("coordinator.before_commit")
         return history
 
-    def _enter(self, state: RunState, version: int, result: Tick) -> list[Put]:
+    def _enter(self, state: RunState, last: LastTick, result: Tick, intents: Sequence[Intent]) -> list[Put]:
         """Let the run be found by its labels and by what it says of itself."""
-        rows = index_puts(state.origin, version, result.transitions, forked=state.fork is not None)
+        first = _never_ticked(last) and not any(intent.findable for intent in intents)
+        rows = index_puts(state.origin, result.transitions, first=first)
         for row in rows:
             self._table.write((row,))  # each by itself: DynamoDB bills a transaction double
         return rows
@@ -215,6 +216,11 @@ class Committer:
         sealed = _sealed(version, result, applied, tally.used)
         pages = [page_put(state, page) for page in changed(state, state.last.seq)]
         return self._write(sealed, version, result, (*_answers(result), *pages, *also))
+
+
+def _never_ticked(last: LastTick) -> bool:
+    """Whether no tick has been committed. A fork's first header holds what it takes along; a stall changes nothing."""
+    return not last.transitions or isinstance(last.transitions[0], RunForked)
 
 
 def _answers(result: Tick) -> list[Put]:

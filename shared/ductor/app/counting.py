@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Final
 
+from ductor.app.headers import is_starting, listed_status
 from ductor.engine.tick import Tick
 from ductor.model.command import Announce, ArmWake, Command, StartAttempt
 from ductor.model.enums import StepType
 from ductor.model.intent import Intent, IntentKind
 from ductor.model.payload import BlobRef, Payload, RowRef, payload_size
-from ductor.model.run import RunState, effective_status
+from ductor.model.run import RunState
 from ductor.ports import Item, Put
 
 BEAT_MS: Final = 10_000
@@ -24,6 +25,9 @@ WORKED: Final = frozenset({StepType.ACTION, StepType.AI_ACTION, StepType.AI_AGEN
 """Steps whose attempts go through the steps queue."""
 
 
+STARTING: Final = -1
+"""In place of the wake-up that the entry of a run before its first tick stands for."""
+
 StepTypes = Callable[[str], StepType]
 """The type of the step that a node belongs to."""
 
@@ -33,7 +37,8 @@ class Tally:
 
     def __init__(self, state: RunState) -> None:
         self.used = copy(state.last.used)
-        self._status, self._wake = effective_status(state), state.wake_at
+        starting = is_starting(state)
+        self._listed, self._wake = None if starting else listed_status(state), STARTING if starting else state.wake_at
 
     def load(self, payload: Payload) -> None:
         """The tick read a value that is kept elsewhere."""
@@ -70,7 +75,9 @@ class Tally:
                 used.rows += 1
                 used.row_bytes += len(stored.data)
         used.rows += len(result.registrations)
-        used.moves += 2 * (effective_status(state) is not self._status)
+        listed = listed_status(state)
+        if listed is not self._listed:
+            used.moves += (listed is not None) + (self._listed is not None)
         used.moves += (bool(state.wake_at) + bool(self._wake)) * (state.wake_at != self._wake)
         for command in result.commands:
             self._send(command, state, step_type)

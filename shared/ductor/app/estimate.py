@@ -21,8 +21,8 @@ ROW_FRAME: Final = 340
 ATTEMPT_ROW: Final = 590
 """Bytes of an attempt row without a large result."""
 
-ADMISSION_WRITES: Final = 5
-"""The header, its three list entries, and the row that finds it by its family."""
+ADMISSION_WRITES: Final = 4
+"""The header, its two list entries, and the row that finds it by its family."""
 
 API_READS: Final = 3
 """The definition and the environment."""

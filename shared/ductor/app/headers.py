@@ -18,6 +18,7 @@ HEAD: Final = "HEAD"
 STALL: Final = "STALL"
 HISTORY_PREFIX: Final = "T#"
 
+_STARTING: Final = "STARTING#"
 _STALLED: Final = "STALLED#"
 _EXPIRING: Final = "EXPIRING#"
 _UNBORN: Final = "UNBORN#"
@@ -57,7 +58,7 @@ def request_sk(request_id: str) -> str:
 
 
 def status_pk(tenant: str, status: RunStatus, number: int) -> str:
-    """Partition of index `i1`: the runs of a tenant in one status."""
+    """Partition of index `i1`: the runs of a tenant in one status, but for those that `listed_status` leaves out."""
     return f"RS#{tenant}#{status.value}#{number}"
 
 
@@ -67,8 +68,19 @@ def tenant_pk(tenant: str, number: int) -> str:
 
 
 def wake_pk(number: int) -> str:
-    """Partition of index `i3`: runs by when they must be looked at."""
+    """Partition of index `i3`: runs that have begun, by when they must be looked at."""
     return f"WAKE#{number}"
+
+
+def starting_pk(number: int) -> str:
+    """Partition of index `i3`: runs of all tenants before their first tick, by when they were admitted."""
+    return f"{_STARTING}{number}"
+
+
+def starting_sort(item: Item, tenant: str) -> str | None:
+    """Where lists have a run that stands in `starting_pk`, None for one of another tenant."""
+    sort, _, whose = item.i3[1].rpartition("#") if item.i3 is not None else ("", "", "")
+    return sort if whose == tenant else None
 
 
 def stalled_pk(number: int) -> str:
@@ -76,20 +88,39 @@ def stalled_pk(number: int) -> str:
     return f"{_STALLED}{number}"
 
 
+def is_starting(state: RunState) -> bool:
+    """Whether the run waits for its first tick. Until then one entry finds it for lists by status and for its wake-up.
+
+    A run that ends in its first tick comes and goes in one index instead of two: on DynamoDB that is three write units.
+    """
+    return state.version == 1 and state.status is RunStatus.PENDING and bool(state.wake_at)
+
+
+def listed_status(state: RunState) -> RunStatus | None:
+    """The status that a run which has begun is listed under; None when it stands among all runs of its tenant only.
+
+    Nearly all runs that have ended are completed, so those are found there.
+    """
+    status = effective_status(state)
+    return None if status is RunStatus.COMPLETED else status
+
+
 def header_item(state: RunState) -> Item:
     """The row `R#<run>`/`HEAD`. `i3` is present while a wake-up is armed."""
     origin = state.origin
     number = shard(origin.run_id)
     sort = f"{sort_time(origin.created_at)}#{origin.run_id}"
-    status = effective_status(state)
+    starting = is_starting(state)
+    status = None if starting else listed_status(state)
+    look = (wake_pk(number), f"{sort_time(state.wake_at)}#{origin.run_id}") if state.wake_at else None
     return Item(
         pk=run_pk(origin.run_id),
         sk=HEAD,
         version=state.version,
         body=_encoder.encode(msgspec.structs.replace(state, loaded={}) if state.loaded else state),
-        i1=(status_pk(origin.tenant, status, number), sort),
+        i1=None if status is None else (status_pk(origin.tenant, status, number), sort),
         i2=(tenant_pk(origin.tenant, number), sort),
-        i3=(wake_pk(number), f"{sort_time(state.wake_at)}#{origin.run_id}") if state.wake_at else None,
+        i3=(starting_pk(number), f"{sort}#{origin.tenant}") if starting else look,
     )
 
 
@@ -118,16 +149,31 @@ def read_what_is_readable(item: Item) -> RunState | None:
         pass
     try:
         origin = _origin_decoder.decode(item.body).origin
-        status = RunStatus(item.i1[0].split("#")[2]) if item.i1 else RunStatus.RUNNING
+        status = listed_as(item)
     except (msgspec.DecodeError, msgspec.ValidationError, ValueError, IndexError):
         return None
     return RunState(origin=origin, status=status, version=item.version)
 
 
+def listed_as(item: Item) -> RunStatus:
+    """The status that the entries of a header row tell."""
+    if item.i1 is not None:
+        return RunStatus(item.i1[0].split("#")[2])
+    return RunStatus.PENDING if awaits_start(item) else RunStatus.COMPLETED
+
+
+def awaits_start(item: Item) -> bool:
+    """Whether a header row is that of a run before its first tick."""
+    return item.i3 is not None and item.i3[0].startswith(_STARTING)
+
+
 def mark_stalled(item: Item, since: int) -> Item:
     """The same header row, listed as stalled instead of by its wake-up. Works without reading the body."""
     run_id = item.pk.removeprefix("R#")
-    return msgspec.structs.replace(item, i3=(stalled_pk(shard(run_id)), f"{sort_time(since)}#{run_id}"))
+    number, i1 = shard(run_id), item.i1
+    if item.i2 is not None and awaits_start(item):
+        i1 = status_pk(tenant_of(item), RunStatus.PENDING, number), item.i2[1]
+    return msgspec.structs.replace(item, i1=i1, i3=(stalled_pk(number), f"{sort_time(since)}#{run_id}"))
 
 
 def is_stalled(item: Item) -> bool:

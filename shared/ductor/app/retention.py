@@ -28,7 +28,7 @@ from ductor.app.headers import (
     read_header,
     run_pk,
     sort_time,
-    status_pk,
+    tenant_pk,
     unborn_pk,
 )
 from ductor.app.history import read_row
@@ -36,7 +36,6 @@ from ductor.app.idempotency import IDEM, admitted_run, idempotency_pk
 from ductor.app.payloads import PayloadStore
 from ductor.app.run_index import first_keys, later_keys
 from ductor.engine.evolve import owes
-from ductor.model.enums import RunStatus
 from ductor.model.run import RunState
 from ductor.ports import Clock, Delete, Index, Item, Put, Table
 
@@ -54,14 +53,16 @@ PAGE: Final = 100
 _END: Final = "~"
 _AFTER_HISTORY: Final = HISTORY_PREFIX + _END
 _log = logging.getLogger("ductor")
-_ENDS: Final = tuple((status, number) for status in RunStatus if status.terminal for number in range(SHARDS))
 
 
 class Walk(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Body of `N#<tenant>`/`RETENTION`: where a look at a tenant's ended runs has got to."""
+    """Body of `N#<tenant>`/`RETENTION`: where a look at a tenant's old runs has got to.
 
-    place: int = 0
-    cursor: str | None = None
+    Rows of earlier releases name places in another index: such a look begins anew.
+    """
+
+    shard: int = 0
+    after: str | None = None
 
 
 class Retention:
@@ -107,7 +108,7 @@ class Retention:
                     yield item
 
     def _walk(self, item: Item, budget: Allowance) -> int:
-        """Through a tenant's ended runs, page by page, oldest first."""
+        """Through a tenant's old runs, page by page, oldest first. Nearly all of them have ended."""
         tenant = item.pk.removeprefix("N#")
         days = self._plans.get(tenant).retention_days
         if not days:
@@ -115,21 +116,16 @@ class Retention:
             return 0
         until = self._clock.now_ms() - days * DAY_MS
         walk, gone = msgspec.json.decode(item.body, type=Walk), 0
-        while budget.left > 0 and walk.place < len(_ENDS):
+        while budget.left > 0 and walk.shard < SHARDS:
             budget.spend(1)
-            status, number = _ENDS[walk.place]
             page = self._table.query(
-                status_pk(tenant, status, number),
-                high=sort_time(until),
-                index=Index.I1,
-                limit=PAGE,
-                cursor=walk.cursor,
+                tenant_pk(tenant, walk.shard), high=sort_time(until), index=Index.I2, limit=PAGE, cursor=walk.after
             )
             gone += sum(self._expire(found.pk, until, budget) for found in page.items)
             if budget.left <= 0:
                 break  # whoever of this page was not reached is looked at again
-            walk = Walk(walk.place, page.cursor) if page.cursor else Walk(walk.place + 1)
-        done = walk.place >= len(_ENDS)
+            walk = Walk(walk.shard, page.cursor) if page.cursor else Walk(walk.shard + 1)
+        done = walk.shard >= SHARDS
         at = self._clock.now_ms() + AGAIN_MS if done else 0
         body = msgspec.json.encode(Walk() if done else walk)
         self._table.write((Put(retention_item(tenant, at, body, item.version + 1), item.version),))

@@ -18,12 +18,6 @@ from ductor.model.run import Origin
 from ductor.model.transition import NodeCompleted, RunEnded, Transition
 from ductor.ports import Item, Put
 
-FIRST_VERSION: Final = 1
-"""A run is entered under what it was started with by its first commit, upon the header that admitted it."""
-
-FORKED_VERSION: Final = 2
-"""The same of a fork, whose first header is a commit of its own."""
-
 TYPE: Final = "type"
 ENDED: Final = "ended"
 JOURNEY: Final = "journey"
@@ -64,9 +58,8 @@ def value_text(value: JSON) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 
-def index_puts(origin: Origin, version: int, transitions: Iterable[Transition], *, forked: bool = False) -> list[Put]:
-    """The rows that the next commit of a run at `version` needs."""
-    first = version <= (FORKED_VERSION if forked else FIRST_VERSION)
+def index_puts(origin: Origin, transitions: Iterable[Transition], *, first: bool) -> list[Put]:
+    """The rows that a commit of these transitions needs. `first`: no earlier one has entered the run."""
     keys = later_keys(origin, transitions) | (first_keys(origin) if first else set())
     return [Put(Item(pk=pk, sk=sk)) for pk, sk in sorted(keys)]
 

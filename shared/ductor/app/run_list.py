@@ -17,6 +17,8 @@ from ductor.app.headers import (
     read_what_is_readable,
     run_pk,
     sort_time,
+    starting_pk,
+    starting_sort,
     status_pk,
     tenant_of,
     tenant_pk,
@@ -84,7 +86,10 @@ def _newest_first(
     low = sort_time(wanted.started_after)
     high = f"{sort_time(wanted.started_before - 1)}#~" if wanted.started_before else "~"
     high = min(high, before) if before else high
-    streams = [_stream(table, pk, index, low, high, first) for pk, index in _partitions(tenant, wanted)]
+    places = list(_partitions(tenant, wanted))
+    streams = [_stream(table, pk, index, low, high, first) for pk, index in places]
+    if any(pk == status_pk(tenant, RunStatus.PENDING, 0) for pk, _ in places):
+        streams += [_starting(table, tenant, number, low, high) for number in range(SHARDS)]
     streams += [_alone(table, tenant, run_id, low, high) for run_id in {wanted.root_run_id, wanted.journey_id} - {""}]
     last = before
     for sort in heapq.merge(*streams, reverse=True):
@@ -114,7 +119,7 @@ def _partitions(tenant: str, wanted: RunFilter) -> Iterator[tuple[str, Index | N
             yield origin_pk(tenant, ROOT, wanted.journey_id, number), None
         elif few:
             yield origin_pk(tenant, *few[0], number), None
-        elif not statuses:
+        elif not statuses or wanted.status is RunStatus.COMPLETED:
             yield tenant_pk(tenant, number), Index.I2
         else:
             yield from ((status_pk(tenant, status, number), Index.I1) for status in statuses)
@@ -152,6 +157,22 @@ def _stream(table: Table, pk: str, index: Index | None, low: str, high: str, fir
             pair = (pk, item.sk) if index is None else item.i1 if index is Index.I1 else item.i2
             if pair is not None:
                 yield pair[1]
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _starting(table: Table, tenant: str, number: int, low: str, high: str) -> Iterator[str]:
+    """The keys of a tenant's runs before their first tick, among those of all tenants: few, but for a backlog.
+
+    Of a backlog the newest are looked at; what lies behind is listed when it has begun.
+    """
+    cursor: str | None = None
+    for _ in range(MAX_SCANNED // _CHUNK):
+        page = table.query(
+            starting_pk(number), low=low, high=high, index=Index.I3, limit=_CHUNK, cursor=cursor, descending=True
+        )
+        yield from (sort for item in page.items if (sort := starting_sort(item, tenant)) is not None)
         cursor = page.cursor
         if cursor is None:
             return

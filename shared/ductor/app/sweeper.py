@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ductor.app.dispatch import intent_message, send_all
-from ductor.app.headers import HEAD, SHARDS, run_pk, sort_time, wake_pk
+from ductor.app.headers import HEAD, SHARDS, run_pk, sort_time, starting_pk, wake_pk
+from ductor.app.trigger import START_WAKE_MS
 from ductor.model.intent import Intent, IntentKind
 from ductor.ports import Clock, Ids, Index, Item, Queue, Table, UnavailableError
 
@@ -35,18 +36,24 @@ class Sweeper:
         before = self._clock.now_ms() - OVERDUE_MS
         woken = 0
         for shard in range(SHARDS):
-            cursor: str | None = None
-            while woken < MAX_PER_SWEEP:
-                page = self._table.query(
-                    wake_pk(shard), high=sort_time(before), index=Index.I3, limit=PAGE, cursor=cursor
-                )
-                intents = [self._wake(item) for item in page.items]
-                send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
-                woken += len(intents)
-                cursor = page.cursor
-                if cursor is None:
-                    break
+            woken += self._wake_all(wake_pk(shard), before, MAX_PER_SWEEP - woken)
+        for shard in range(SHARDS):  # at last: of a backlog of starts none goes until it is worked off
+            woken += self._wake_all(starting_pk(shard), before - START_WAKE_MS, MAX_PER_SWEEP - woken)
         self._chores()
+        return woken
+
+    def _wake_all(self, pk: str, before: int, most: int) -> int:
+        """Those of a partition whose time has passed, a page more than `most` at the most."""
+        woken = 0
+        cursor: str | None = None
+        while woken < most:
+            page = self._table.query(pk, high=sort_time(before), index=Index.I3, limit=PAGE, cursor=cursor)
+            intents = [self._wake(item) for item in page.items]
+            send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
+            woken += len(intents)
+            cursor = page.cursor
+            if cursor is None:
+                break
         return woken
 
     def _chores(self) -> None:

@@ -174,8 +174,10 @@ class Triggers:
         if lost is not None:
             return lost
         # Apart, because DynamoDB bills a transaction double. If this gets lost the run's first commit makes up for it.
-        self._table.write(index_puts(state.origin, state.version, ()))
-        self._send_start(state)
+        rows = index_puts(state.origin, (), first=True)
+        for row in rows:
+            self._table.write((row,))
+        self._send_start(state, findable=True)
         return Triggered(state.run_id, RunStatus.PENDING if door.waits else RunStatus.RUNNING, repeated=False)
 
     def _first_state(
@@ -282,14 +284,18 @@ class Triggers:
         shown = RunStatus.RUNNING if state.status is RunStatus.PENDING and not waits else state.status
         return Triggered(run_id, shown, repeated=True)
 
-    def _send_start(self, state: RunState) -> None:
-        """Ask for the first tick. The intent's id is the same at every send, so it is applied once."""
+    def _send_start(self, state: RunState, *, findable: bool = False) -> None:
+        """Ask for the first tick. The intent's id is the same at every send, so it is applied once.
+
+        `findable`: the rows that find the run are written, so that the first commit need not write them again.
+        """
         intent = Intent(
             id=f"{state.run_id}:start",
             run_id=state.run_id,
             kind=IntentKind.START,
             at=self._clock.now_ms(),
             actor=state.origin.created_by,
+            findable=findable,
         )
         send_all(self._intents, [intent_message(intent, self._ids)])
 

@@ -89,6 +89,7 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `request_hash` covers operation, target and body except `reason`. Node fields are set for intents about a node.
     `late` is the output of a success that came after the attempt had ended otherwise, `ran_ms` how long one took.
+    `findable`: whoever asks for the start has written the rows that find the run.
     """
 
     id: str
@@ -108,3 +109,4 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
     body: JSON = None
     late: Payload | None = None
     ran_ms: int = 0
+    findable: bool = False

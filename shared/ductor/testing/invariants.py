@@ -21,6 +21,7 @@ from ductor.testing.bridges import bridge_faults
 from ductor.testing.decided import pause_faults, promised
 from ductor.testing.digests import digest_faults
 from ductor.testing.lineage import unrelated
+from ductor.testing.listed import unlisted
 from ductor.testing.listening import unheard
 from ductor.testing.models import talk_faults
 from ductor.testing.oracle import Oracle, asks_people, faults_of, unwatched_of
@@ -67,6 +68,7 @@ def _of_run(world: World, run_id: str, final: bool) -> Iterator[str]:
         yield from _requests(world, run_id, oracle.requests)
     yield from pause_faults(world, run_id, rows)
     yield from talk_faults(world.ledger, Journal(world.table, world.payloads), run_id, asking_models(world, state))
+    yield from unlisted(world.table, state)
     yield from _waits(world, state)
     yield from _drained(world, state, rows, attempts)
     if stall is not None and (final or not world.profile.worst.fault):

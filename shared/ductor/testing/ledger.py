@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ductor.app.headers import HEAD, is_stalled
+from ductor.app.headers import HEAD, is_stalled, listed_as
 from ductor.model.enums import RunStatus
 from ductor.model.json import JSON
 from ductor.ports import Item
@@ -65,12 +65,12 @@ class Ledger:
         """A row was written. Remembers when a run's header first said that the run has ended."""
         for look in self.onlookers:
             look(item)
-        if item.sk != HEAD or item.i1 is None:
+        if item.sk != HEAD or item.i2 is None:
             return
         run_id = item.pk.removeprefix("R#")
         self.runs.setdefault(run_id)
         self._stall(run_id, item)
-        if item.i1[0].split("#")[2] in TERMINAL:
+        if listed_as(item) in TERMINAL:
             self.terminal_at.setdefault(run_id, self.tick())
         else:
             self.terminal_at.pop(run_id, None)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from ductor.app.headers import HEAD, run_pk
+from ductor.app.headers import HEAD, awaits_start, run_pk
 from ductor.app.sweeper import OVERDUE_MS
+from ductor.app.trigger import START_WAKE_MS
 from ductor.model.enums import RunStatus, StepType
 from ductor.model.errors import RefusedError
 from ductor.ports import UnavailableError
@@ -322,11 +323,11 @@ class Schedule:
         """The sweeper's turn: at the next overdue wake-up, when nothing else is left to wait for."""
         world = self.world
         due = [
-            int(item.i3[1].split("#")[0])
+            int(item.i3[1].split("#")[0]) + (START_WAKE_MS if awaits_start(item) else 0)
             for run_id in world.run_ids()
             if (item := world.table.get(run_pk(run_id), HEAD)) is not None
             and item.i3 is not None
-            and item.i3[0].startswith("WAKE#")
+            and item.i3[0].startswith(("WAKE#", "STARTING#"))
         ]
         batch = next_look(world)
         moments = [moment + OVERDUE_MS + 1 for moment in due] + ([batch] if batch is not None else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from ductor.app.headers import (
@@ -9,10 +10,12 @@ from ductor.app.headers import (
     header_item,
     history_sk,
     is_stalled,
+    listed_as,
     mark_stalled,
     read_header,
     read_what_is_readable,
     shard,
+    starting_sort,
     tenant_of,
 )
 from ductor.model.enums import NodeStatus, RunStatus
@@ -48,9 +51,41 @@ def test_a_run_with_only_parked_nodes_is_listed_as_waiting() -> None:
 
 
 @pytest.mark.parametrize("status", RunStatus)
-def test_a_run_is_found_by_its_wake_up_also_after_its_end(status: RunStatus) -> None:
-    item = header_item(state(status=status, wake_at=1_700_000_060_000))
+def test_a_run_that_has_begun_is_found_by_its_wake_up_also_after_its_end(status: RunStatus) -> None:
+    item = header_item(state(version=2, status=status, wake_at=1_700_000_060_000))
     assert item.i3 == (f"WAKE#{shard('run-1')}", "1700000060000#run-1")
+
+
+def test_a_run_that_waits_for_its_first_tick_has_one_entry_by_when_it_was_admitted() -> None:
+    item = header_item(state(wake_at=1_700_000_060_000))
+    assert item.i1 is None
+    assert item.i3 == (f"STARTING#{shard('run-1')}", "1700000000000#run-1#tenant-1")
+    assert (starting_sort(item, "tenant-1"), starting_sort(item, "tenant-10")) == ("1700000000000#run-1", None)
+
+
+def test_a_completed_run_stands_among_all_runs_only() -> None:
+    item = header_item(state(version=2, status=RunStatus.COMPLETED))
+    assert (item.i1, item.i3) == (None, None)
+    assert item.i2 is not None
+
+
+@pytest.mark.parametrize("status", RunStatus)
+@pytest.mark.parametrize(("version", "wake_at"), [(1, 0), (1, 7), (2, 0), (2, 7)])
+def test_the_entries_of_a_row_that_cannot_be_read_tell_its_status(
+    status: RunStatus, version: int, wake_at: int
+) -> None:
+    item = header_item(state(version=version, status=status, wake_at=wake_at))
+    assert listed_as(item) is status
+    unreadable = msgspec.structs.replace(item, body=b'{"origin":{"run_id":"run-1"},"status":5}')
+    assert read_what_is_readable(unreadable) is None
+    stalled = mark_stalled(unreadable, 9)
+    assert listed_as(stalled) is status
+    assert is_stalled(stalled)
+
+
+def test_a_run_that_stalls_before_its_first_tick_stays_in_the_list_of_those() -> None:
+    item = mark_stalled(header_item(state(wake_at=1_700_000_060_000)), 1_700_000_000_001)
+    assert item.i1 == (f"RS#tenant-1#pending#{shard('run-1')}", "1700000000000#run-1")
 
 
 @pytest.mark.parametrize("status", RunStatus)

@@ -21,7 +21,7 @@ from ductor.adapters.local.unit import SqliteUnit
 from ductor.app.admission import Label, TriggerRequest
 from ductor.app.checkpoints import Reached
 from ductor.app.headers import HEAD, run_pk, shard
-from ductor.app.trigger import START_WAKE_MS, Triggered, Triggers
+from ductor.app.trigger import Triggered, Triggers
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import ErrorCode
 from ductor.model.intent import IntentKind
@@ -56,12 +56,12 @@ def test_a_run_is_stored_and_asked_to_start(world: World, published: str) -> Non
     assert (intent.kind, intent.run_id) == (IntentKind.START, done.run_id)
 
 
-def test_a_run_that_nobody_starts_is_found_by_its_wake_up(world: World, published: str) -> None:
+def test_a_run_that_nobody_starts_is_found_by_when_it_was_admitted(world: World, published: str) -> None:
     run_id = trigger(world, published).run_id
     item = world.table.get(run_pk(run_id), HEAD)
     assert item is not None
-    wake_at = world.clock.now_ms() + START_WAKE_MS
-    assert item.i3 == (f"WAKE#{shard(run_id)}", f"{wake_at:013d}#{run_id}")
+    assert item.i3 == (f"STARTING#{shard(run_id)}", f"{world.clock.now_ms():013d}#{run_id}#{world.tenant}")
+    assert item.i1 is None
 
 
 def test_the_input_may_be_any_json_and_is_an_empty_object_when_missing(world: World, published: str) -> None:

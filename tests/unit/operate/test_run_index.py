@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pytest
 from tests.simulation.family import Family, act, boom, sub
 from tests.simulation.scene import Scene, action, edge, flow
 
 from ductor.app.admission import Label, TriggerRequest
+from ductor.app.commit import Committer, EngineFaultError
+from ductor.app.headers import HEAD, run_pk, shard, sort_time, starting_pk, wake_pk
 from ductor.app.run_filter import RunFilter, read_filter
-from ductor.app.run_list import find_runs
-from ductor.app.trigger import Cause
+from ductor.app.run_list import MAX_SCANNED, find_runs
+from ductor.app.sweeper import OVERDUE_MS
+from ductor.app.trigger import START_WAKE_MS, Cause
+from ductor.engine.graph import Graph
 from ductor.model.definition import Effects
+from ductor.model.run import RunState
+from ductor.ports import Conflict, Item, Op, Put
+from ductor.testing.chaos import Crash
 from ductor.testing.world import TENANT, World
 
 REGION = flow(
@@ -66,6 +78,128 @@ def test_pages_hold_every_run_once_while_runs_come_and_end() -> None:
         for coordinator in world.coordinators:
             coordinator.deliver(10)
     assert seen == runs[::-1]
+
+
+def test_runs_are_in_the_lists_by_status_before_their_first_tick_too() -> None:
+    world = World(1)
+    definition_id = world.publish(flow(action("a")))
+    runs: list[str] = []
+    for number in range(6):
+        runs.insert(0, world.trigger(definition_id))
+        world.clock.advance(10)
+        if number == 2:
+            for _ in range(3):
+                world.coordinators[0].deliver(1)
+    assert found(world, status="pending") == found(world, status="pending", workflow_type="flow") == runs[:3]
+    assert found(world, status="running") == runs[3:]
+    assert found(world, active_only="true") == runs
+    wanted, cursor, seen = RunFilter(active_only=True), None, []
+    for _ in range(3):
+        page = find_runs(world.table, TENANT, wanted, 2, cursor)
+        seen += [state.run_id for _, state in page.items]
+        cursor = page.next_cursor
+    assert (seen, cursor) == (runs, None)
+    assert find_runs(world.table, "other", wanted, None, None).items == ()
+
+
+def test_a_long_backlog_of_others_bounds_the_search_for_runs_before_their_first_tick() -> None:
+    world = World(1)
+    definition_id = world.publish(flow(action("a")))
+    mine = world.trigger(definition_id)
+    number = shard(mine)
+    for place in range(MAX_SCANNED):
+        sort = f"{sort_time(world.clock.now + place)}#r{place}"
+        world.table.write((Put(Item(pk=f"R#r{place}", sk=HEAD, i3=(starting_pk(number), f"{sort}#other"))),))
+    assert found(world, status="pending") == []
+    assert found(world) == [mine]
+    world.coordinators[0].deliver(1)
+    assert found(world, status="running") == [mine]
+
+
+def test_completed_runs_are_listed_whether_or_not_they_have_an_entry_by_status() -> None:
+    """Rows of earlier releases have one."""
+    scene = Scene(flow(action("a")))
+    scene.settle()
+    assert found(scene.world, status="completed") == [scene.run_id]
+    item = scene.world.table.get(run_pk(scene.run_id), HEAD)
+    assert item is not None
+    assert item.i1 is None
+    assert item.i2 is not None
+    old = msgspec.structs.replace(item, i1=(f"RS#{TENANT}#completed#{shard(scene.run_id)}", item.i2[1]))
+    scene.world.table.write((Put(old),))
+    assert found(scene.world, status="completed") == [scene.run_id]
+    assert found(scene.world, active_only="true") == []
+
+
+def test_a_run_that_earlier_releases_admitted_is_listed_and_started() -> None:
+    scene = Scene(flow(action("a")))
+    item = scene.world.table.get(run_pk(scene.run_id), HEAD)
+    assert item is not None
+    assert item.i2 is not None
+    number = shard(scene.run_id)
+    wake = wake_pk(number), f"{sort_time(scene.clock.now + START_WAKE_MS)}#{scene.run_id}"
+    old = msgspec.structs.replace(item, i1=(f"RS#{TENANT}#pending#{number}", item.i2[1]), i3=wake)
+    scene.world.table.write((Put(old),))
+    assert found(scene.world, status="pending") == [scene.run_id]
+    scene.world.intents.ack([message.receipt for message in scene.world.intents.receive(10, visibility_ms=1)])
+    scene.clock.advance(START_WAKE_MS + OVERDUE_MS + 1)
+    assert scene.world.sweeper.sweep() == 1
+    scene.settle()
+    assert found(scene.world, status="completed") == [scene.run_id]
+
+
+def test_the_first_commit_writes_again_what_finds_the_run_only_if_the_trigger_may_not_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(1)
+    definition_id = world.publish(flow(action("a")))
+    write, entered = world._table.write, Counter[str]()
+
+    def noted(ops: Sequence[Op]) -> Conflict | None:
+        for op in ops:
+            if isinstance(op, Put) and op.item.pk.startswith("RO#"):
+                entered[op.item.sk] += 1
+                if entered.total() == 1:
+                    raise Crash("the trigger dies")
+        return write(ops)
+
+    monkeypatch.setattr(world._table, "write", noted)
+    with pytest.raises(Crash):
+        world.trigger(definition_id)
+    world.trigger(definition_id)
+    world.coordinators[0].deliver(10)
+    world.clock.advance(START_WAKE_MS + OVERDUE_MS + 1)
+    assert world.sweeper.sweep() >= 1
+    world.coordinators[0].deliver(10)
+    assert len(found(world, workflow_type="flow")) == 2
+    assert sorted(entered.values()) == [1, 2]  # one by its trigger; one by a trigger that died, and by its first commit
+
+
+def test_a_run_that_stalled_in_its_first_tick_is_found_when_it_goes_on() -> None:
+    family = Family()
+    family.add("in-ner", act("only"))
+    family.add("outer", sub("child", "in-ner"))
+    family.start("outer")
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(Committer, "graph", fails_for("in-ner"))
+        family.work(20)
+    (child,) = family.runs("in-ner")
+    assert family.world.stalled(child.run_id)
+    family.world.control(child.run_id, "redrive", "r")
+    family.rest()
+    assert found(family.world, parent_run_id=family.root) == found(family.world, workflow_type="in-ner")
+    assert found(family.world, parent_run_id=family.root) == [child.run_id]
+
+
+def fails_for(slug: str) -> Callable[[Committer, RunState], Graph]:
+    graph = Committer.graph
+
+    def failing(committer: Committer, state: RunState) -> Graph:
+        if state.origin.family_slug == slug:
+            raise EngineFaultError("does not compile")
+        return graph(committer, state)
+
+    return failing
 
 
 def tree() -> tuple[Family, dict[str, str]]:

@@ -60,7 +60,7 @@ export function filterBar(change) {
     if (!more.hidden) more.querySelector("select,input").focus();
   } });
   const chips = h("div", { class: "row wrap chips" });
-  const element = h("div", { class: "stack filters" },
+  const element = h("div", { class: "stack run-filters" },
     h("div", { class: "filter-row" }, views, h("div", { class: "search" }, icon("search"), search), workflow, known, time, opener), more, chips);
 
   function show(filters) {

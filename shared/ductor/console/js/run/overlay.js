@@ -18,13 +18,20 @@ export function overlay(graph, nodes, items) {
     const repeated = items.get(node.id)?.nodes;
     if (own) shown.set(node.id, own);
     else if (repeated) shown.set(node.id, { status: together(Object.values(repeated)), items: Object.values(repeated) });
-    else shown.set(node.id, { status: "pending" });
+    // Deeper in scatters a step has no one state; its items are listed when it is chosen.
+    else shown.set(node.id, { status: within(graph.groups, node.id, nodes) ? undefined : "pending" });
   }
   return {
     nodes: graph.nodes.map((node) => ({ ...node, status: shown.get(node.id).status, badge: badgeOf(node, shown.get(node.id), items) })),
     edges: graph.edges.map((edge) => ({ ...edge, taken: taken(edge, shown.get(edge.source), shown.get(edge.target)) })),
     groups: graph.groups.map((group) => ({ ...group, badge: progress(group, nodes[group.id], items) })),
   };
+}
+
+/** Whether a step is repeated by a scatter that has begun. */
+function within(groups, id, nodes) {
+  const group = groups.find((one) => one.members.includes(id));
+  return Boolean(group) && (Boolean(nodes[group.id]?.started_at) || within(groups, group.id, nodes));
 }
 
 /** One state for many items: the one that most needs a look. */

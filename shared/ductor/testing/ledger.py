@@ -80,7 +80,7 @@ class Ledger:
             self.stalls.setdefault((run_id, int(item.i3[1].split("#")[0])), None)
             return
         for one in [one for one, live in self.stalls.items() if one[0] == run_id and live is None]:
-            self.stalls[one] = item.i1 is not None and item.i1[0].split("#")[2] not in TERMINAL
+            self.stalls[one] = listed_as(item) not in TERMINAL
 
     def accepted(self, run_id: str, request_id: str, operation: str) -> None:
         """The API answered `accepted` to an operator."""

@@ -12,7 +12,7 @@ from ductor.app.access import ANY_ENVIRONMENT, Caller, Scope, require, require_a
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, is_stalled, read_what_is_readable, request_sk, run_pk, tenant_of
 from ductor.app.refusals import invalid, precondition, run_not_found
-from ductor.app.requests import read_outcome
+from ductor.app.requests import OperatorRequest, read_outcome
 from ductor.engine.lineage import redrive_refusal
 from ductor.model.enums import RunStatus
 from ductor.model.errors import RefusedError
@@ -42,8 +42,7 @@ class Controls:
     """Sends operators' intents.
 
     Idempotent by `request_id` per run: the coordinator stores one outcome per request id for the life of the run and
-    skips an intent whose id has one. So each send here carries fresh intent and message ids: the queue, which
-    swallows a repeated message id for five minutes, must never be what decides.
+    skips an intent whose id has one.
     """
 
     def __init__(self, *, table: Table, intents: Queue, clock: Clock, ids: Ids) -> None:
@@ -71,7 +70,8 @@ class Controls:
         if answered:
             return Accepted(run_id)
         check_state(kind, header)
-        intent = self._intent(caller, run_id, kind, request_id, digest, reason, body)
+        asked = OperatorRequest(caller.key_id, run_id, kind, request_id, reason, digest)
+        intent = asked.intent(self._ids, self._clock, body=body)
         send_all(self._intents, [intent_message(intent, self._ids)])
         return Accepted(run_id)
 
@@ -91,33 +91,12 @@ class Controls:
             try:
                 if not _answered(row, request_id, digest):
                     check_state(kind, header)
-                    intents.append(self._intent(caller, run_id, kind, request_id, digest, reason))
+                    asked = OperatorRequest(caller.key_id, run_id, kind, request_id, reason, digest)
+                    intents.append(asked.intent(self._ids, self._clock))
             except RefusedError as refusal:
                 refused[run_id] = refusal
         send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
         return refused
-
-    def _intent(
-        self,
-        caller: Caller,
-        run_id: str,
-        kind: IntentKind,
-        request_id: str,
-        digest: str,
-        reason: str,
-        body: JSON = None,
-    ) -> Intent:
-        return Intent(
-            id=f"op:{self._ids.uuid()}",
-            run_id=run_id,
-            kind=kind,
-            at=self._clock.now_ms(),
-            actor=caller.key_id,
-            request_id=request_id,
-            request_hash=digest,
-            reason=reason,
-            body=body,
-        )
 
 
 def look_up(table: Table, caller: Caller, run_id: str, request_id: str, digest: str) -> tuple[Item, bool]:

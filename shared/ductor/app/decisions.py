@@ -15,10 +15,11 @@ from ductor.app.library import Library
 from ductor.app.payloads import PayloadStore
 from ductor.app.places import Places
 from ductor.app.refusals import invalid, node_not_found, precondition
+from ductor.app.requests import OperatorRequest
 from ductor.model.definition import Step
 from ductor.model.enums import NodeStatus, StepType
 from ductor.model.errors import ErrorCode, message_of, refuse
-from ductor.model.intent import Intent, IntentKind
+from ductor.model.intent import IntentKind
 from ductor.model.json import JSON
 from ductor.model.run import NodeState, RunState
 from ductor.ports import Clock, Ids, Queue, Table, Unit
@@ -144,20 +145,10 @@ class Decisions:
         state = read_what_is_readable(header)
         if state is not None:
             self._check(caller, state, asked, known=not is_stalled(header))
+        request = OperatorRequest(caller.key_id, run_id, asked.kind, asked.request_id, asked.reason, digest)
         with self._unit.batch():
-            intent = Intent(
-                id=f"op:{self._ids.uuid()}",
-                run_id=run_id,
-                kind=asked.kind,
-                at=self._clock.now_ms(),
-                actor=caller.key_id,
-                request_id=asked.request_id,
-                request_hash=digest,
-                reason=asked.reason,
-                node=asked.node,
-                output=self._payloads.keep(run_id, asked.payload),
-                body=asked.body,
-            )
+            payload = self._payloads.keep(run_id, asked.payload)
+            intent = request.intent(self._ids, self._clock, node=asked.node, output=payload, body=asked.body)
             send_all(self._intents, [intent_message(intent, self._ids)])
         return Accepted(run_id)
 

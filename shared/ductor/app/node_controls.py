@@ -13,9 +13,10 @@ from ductor.app.headers import is_stalled, read_what_is_readable
 from ductor.app.library import Library
 from ductor.app.places import Places
 from ductor.app.refusals import invalid, node_not_found, precondition
+from ductor.app.requests import OperatorRequest
 from ductor.model.definition import Retry, Step
 from ductor.model.enums import StepType
-from ductor.model.intent import Intent, IntentKind
+from ductor.model.intent import IntentKind
 from ductor.model.json import JSON
 from ductor.model.run import RunState
 from ductor.ports import Clock, Ids, Item, Queue, Table
@@ -70,18 +71,9 @@ class NodeControls:
         if answered:
             return Accepted(run_id)
         check_state(kind, header)
-        intent = Intent(
-            id=f"op:{self._ids.uuid()}",
-            run_id=run_id,
-            kind=kind,
-            at=self._clock.now_ms(),
-            actor=caller.key_id,
-            request_id=request.request_id,
-            request_hash=digest,
-            reason=request.reason,
-            node=node,
-            body=self._body(header, node, kind, request),
-        )
+        body = self._body(header, node, kind, request)
+        asked = OperatorRequest(caller.key_id, run_id, kind, request.request_id, request.reason, digest)
+        intent = asked.intent(self._ids, self._clock, node=node, body=body)
         send_all(self._intents, [intent_message(intent, self._ids)])
         return Accepted(run_id)
 

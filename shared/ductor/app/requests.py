@@ -1,12 +1,49 @@
-"""Outcomes of operators' requests, one row per request id: what makes a repeated request do nothing, for ever."""
+"""Operators' requests: the intent that one becomes, and its outcome, one row per request id.
+
+The row is what makes a repeated request do nothing, for ever.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
 from ductor.app.headers import request_sk, run_pk
+from ductor.model.intent import Intent, IntentKind
+from ductor.model.json import JSON
+from ductor.model.payload import NULL, Payload
 from ductor.model.transition import OperatorAudited
-from ductor.ports import Expect, Item, Put
+from ductor.ports import Clock, Expect, Ids, Item, Put
+
+
+class OperatorRequest(msgspec.Struct, frozen=True):
+    """What an operator asks of a run. `actor` is the API key's id, `digest` stands for all that is asked.
+
+    It is sent again under fresh ids: the queue, which swallows a repeated message id for five minutes, must never be
+    what decides.
+    """
+
+    actor: str
+    run_id: str
+    kind: IntentKind
+    request_id: str
+    reason: str
+    digest: str
+
+    def intent(self, ids: Ids, clock: Clock, *, node: str = "", output: Payload = NULL, body: JSON = None) -> Intent:
+        """The intent, asked for now."""
+        return Intent(
+            id=f"op:{ids.uuid()}",
+            run_id=self.run_id,
+            kind=self.kind,
+            at=clock.now_ms(),
+            actor=self.actor,
+            request_id=self.request_id,
+            request_hash=self.digest,
+            reason=self.reason,
+            node=node,
+            output=output,
+            body=body,
+        )
 
 
 class RequestOutcome(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,7 +12,8 @@ from ductor.app.control import Accepted, check_state, check_texts, look_up, oper
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.payloads import PayloadStore
 from ductor.app.refusals import invalid
-from ductor.model.intent import Intent, IntentKind
+from ductor.app.requests import OperatorRequest
+from ductor.model.intent import IntentKind
 from ductor.model.json import JSON
 from ductor.ports import Clock, Ids, Queue, Table, Unit
 
@@ -53,18 +54,10 @@ class Signals:
         if answered:
             return Accepted(run_id)
         check_state(IntentKind.SIGNAL, header)
+        kind = IntentKind.SIGNAL
+        asked = OperatorRequest(caller.key_id, run_id, kind, request.request_id, request.reason, digest)
         with self._unit.batch():
-            intent = Intent(
-                id=f"op:{self._ids.uuid()}",
-                run_id=run_id,
-                kind=IntentKind.SIGNAL,
-                at=self._clock.now_ms(),
-                actor=caller.key_id,
-                request_id=request.request_id,
-                request_hash=digest,
-                reason=request.reason,
-                output=self._payloads.keep(run_id, request.payload),
-                body={"name": request.name},
-            )
+            payload = self._payloads.keep(run_id, request.payload)
+            intent = asked.intent(self._ids, self._clock, output=payload, body={"name": request.name})
             send_all(self._intents, [intent_message(intent, self._ids)])
         return Accepted(run_id)

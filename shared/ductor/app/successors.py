@@ -15,6 +15,7 @@ from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import is_stalled, read_what_is_readable
 from ductor.app.payloads import PayloadStore
 from ductor.app.refusals import invalid, precondition
+from ductor.app.requests import OperatorRequest
 from ductor.engine.graph import Graph
 from ductor.engine.lineage import continue_refusal
 from ductor.model.command import Command, ForwardIntent, StartSuccessor
@@ -74,19 +75,10 @@ class Continuations:
         if answered:
             return continued
         _check(header, discard=discard_pending)
+        asked = OperatorRequest(caller.key_id, run_id, IntentKind.CONTINUE_AS_NEW, request_id, reason, digest)
         with self._unit.batch():
-            intent = Intent(
-                id=f"op:{self._ids.uuid()}",
-                run_id=run_id,
-                kind=IntentKind.CONTINUE_AS_NEW,
-                at=self._clock.now_ms(),
-                actor=caller.key_id,
-                request_id=request_id,
-                request_hash=digest,
-                reason=reason,
-                output=self._payloads.keep(run_id, context),
-                body={"discard_pending": discard_pending},
-            )
+            seed, body = self._payloads.keep(run_id, context), {"discard_pending": discard_pending}
+            intent = asked.intent(self._ids, self._clock, output=seed, body=body)
             send_all(self._intents, [intent_message(intent, self._ids)])
         return continued
 

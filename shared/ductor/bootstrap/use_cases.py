@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ductor.bootstrap.doors import Doors
-from ductor.ports import CronSchedules
+from ductor.ports import Clock, CronSchedules, Ids, Queue, Table, Unit
 
 if TYPE_CHECKING:
     from ductor.app.batches import Batches
@@ -17,12 +17,24 @@ if TYPE_CHECKING:
     from ductor.app.events import Events
     from ductor.app.keys import Keys
     from ductor.app.operations import Operations
+    from ductor.app.payloads import PayloadStore
     from ductor.app.scheduling import Scheduling
     from ductor.app.signals import Signals
     from ductor.app.successors import Continuations
     from ductor.app.sweeper import Sweeper
     from ductor.app.tenants import Tenants
     from ductor.app.trigger import Triggers
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class _UponRuns(Protocol[T_co]):
+    """Makes a use case."""
+
+    def __call__(
+        self, *, table: Table, payloads: PayloadStore, intents: Queue, unit: Unit, clock: Clock, ids: Ids
+    ) -> T_co: ...
 
 
 class UseCases:
@@ -47,16 +59,7 @@ class UseCases:
     def triggers(self) -> Triggers:
         from ductor.app.trigger import Triggers
 
-        return Triggers(
-            table=self.doors.table,
-            payloads=self.doors.payloads,
-            intents=self.doors.intents,
-            unit=self.doors.unit,
-            clock=self.doors.clock,
-            ids=self.doors.ids,
-            library=self.doors.library,
-            gate=self.doors.gate,
-        )
+        return self._upon_runs(partial(Triggers, library=self.doors.library, gate=self.doors.gate))
 
     @cached_property
     def events(self) -> Events:
@@ -103,71 +106,33 @@ class UseCases:
         nodes = NodeControls(
             table=doors.table, library=doors.library, intents=doors.intents, clock=doors.clock, ids=doors.ids
         )
-        resets = Resets(
-            table=doors.table,
-            payloads=doors.payloads,
-            library=doors.library,
-            intents=doors.intents,
-            unit=doors.unit,
-            clock=doors.clock,
-            ids=doors.ids,
-        )
+        resets = self._upon_runs(partial(Resets, library=doors.library))
         return Operations(nodes, resets, self.batches)
 
     @cached_property
     def signals(self) -> Signals:
         from ductor.app.signals import Signals
 
-        return Signals(
-            table=self.doors.table,
-            payloads=self.doors.payloads,
-            intents=self.doors.intents,
-            unit=self.doors.unit,
-            clock=self.doors.clock,
-            ids=self.doors.ids,
-        )
+        return self._upon_runs(Signals)
 
     @cached_property
     def decisions(self) -> Decisions:
         from ductor.app.decisions import Decisions
 
-        return Decisions(
-            table=self.doors.table,
-            payloads=self.doors.payloads,
-            library=self.doors.library,
-            intents=self.doors.intents,
-            unit=self.doors.unit,
-            clock=self.doors.clock,
-            ids=self.doors.ids,
-        )
+        return self._upon_runs(partial(Decisions, library=self.doors.library))
 
     @cached_property
     def continuations(self) -> Continuations:
         from ductor.app.successors import Continuations
 
-        return Continuations(
-            table=self.doors.table,
-            payloads=self.doors.payloads,
-            intents=self.doors.intents,
-            unit=self.doors.unit,
-            clock=self.doors.clock,
-            ids=self.doors.ids,
-        )
+        return self._upon_runs(Continuations)
 
     def bridge(self, pause: Callable[[int], bool], look_ms: int) -> Bridge:
         """What workers outside talk to. A waiting poll looks again after `look_ms` at the latest, through `pause`."""
         from ductor.app.bridge import Bridge
         from ductor.app.bridge_doors import BridgeDoors
 
-        doors = BridgeDoors(
-            table=self.doors.table,
-            payloads=self.doors.payloads,
-            intents=self.doors.intents,
-            unit=self.doors.unit,
-            clock=self.doors.clock,
-            ids=self.doors.ids,
-            faults=self.doors.faults,
-        )
+        doors = self._upon_runs(partial(BridgeDoors, faults=self.doors.faults))
         return Bridge(doors, pause=pause, look_ms=look_ms)
 
     def scheduling(self, outside: CronSchedules | None = None) -> Scheduling:
@@ -198,4 +163,15 @@ class UseCases:
             clock=doors.clock,
             ids=doors.ids,
             also=(*tidying, self.batches.sweep, *scheduling.chores, *also),
+        )
+
+    def _upon_runs(self, make: _UponRuns[T]) -> T:
+        """What asks things of runs stands upon the same six doors."""
+        return make(
+            table=self.doors.table,
+            payloads=self.doors.payloads,
+            intents=self.doors.intents,
+            unit=self.doors.unit,
+            clock=self.doors.clock,
+            ids=self.doors.ids,
         )

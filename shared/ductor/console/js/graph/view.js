@@ -6,6 +6,7 @@
 import { h, svg } from "../dom.js";
 import { card, edgeLabel, edgeLine, frame, showCount, showState, showTaken } from "./cards.js";
 import { layout } from "./layout.js";
+import { minimap } from "./minimap.js";
 import { nextNode } from "./walking.js";
 import { viewport } from "./viewport.js";
 
@@ -38,9 +39,11 @@ export function graphView(given) {
   let framed = false;
   const view = viewport(root, ({ x, y, scale }) => {
     world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
-    root.classList.toggle("far", scale < 0.42);
+    root.classList.toggle("far", scale < 0.3);
+    map.look({ x, y, scale }, { width: root.clientWidth, height: root.clientHeight });
   });
-  root.append(toolbar(view));
+  const map = minimap(view.centre);
+  root.append(map.element, toolbar(view));
 
   function draw() {
     const next = JSON.stringify([
@@ -52,6 +55,7 @@ export function graphView(given) {
       shape = next;
       arrange();
     } else refresh();
+    map.tones(parts.nodes);
     mark();
   }
 
@@ -73,6 +77,8 @@ export function graphView(given) {
     );
     empty.hidden = state.nodes.length > 0;
     view.setSize(places);
+    map.arrange(places);
+    if (framed) map.look(view.get(), { width: root.clientWidth, height: root.clientHeight });
     if (!framed && root.clientWidth) frameOnce();
     if (focused) parts.nodes.get(focused)?.focus({ preventScroll: true });
   }
@@ -121,7 +127,7 @@ export function graphView(given) {
 
   function frameOnce() {
     framed = true;
-    view.fit(false);
+    view.fit(places.nodes.get(state.selected ?? state.nodes[0]?.id) ?? null);
     if (parts.nodes.has(state.selected)) view.reveal(places.nodes.get(state.selected));
   }
 

@@ -1,6 +1,6 @@
 /** Pan and zoom of a drawing: pointer, wheel, two fingers, and by call. Knows nothing of what is drawn. */
 
-const MIN_SCALE = 0.04;
+const MIN_SCALE = 0.005;
 const MAX_SCALE = 2.5;
 const EASY_TO_READ = 0.55;
 const MARGIN = 28;
@@ -32,21 +32,27 @@ export function viewport(frame, onChange) {
     zoomAt(factor, frame.clientWidth / 2, frame.clientHeight / 2);
   }
 
-  /** The whole drawing, or its top when that would be too small to read and `whole` is not asked for. */
-  function fit(whole = true) {
+  /** The whole drawing; where that would be too small to read and there is a box to `begin` with, the part around it. */
+  function fit(begin = null) {
     const [width, height] = [frame.clientWidth, frame.clientHeight];
     if (!width || !height) return;
     const across = (width - 2 * MARGIN) / size.width;
     const down = (height - 2 * MARGIN) / size.height;
     let scale = Math.min(1, across, down);
-    if (!whole && scale < EASY_TO_READ) scale = Math.min(0.9, Math.max(across, EASY_TO_READ));
+    const part = begin && scale < EASY_TO_READ;
+    if (part) scale = Math.min(0.9, Math.max(across, EASY_TO_READ));
     scale = clamp(scale);
     const high = size.height * scale;
     set({
       scale,
-      x: (width - size.width * scale) / 2,
+      x: part && across < scale ? width / 2 - (begin.x + begin.width / 2) * scale : (width - size.width * scale) / 2,
       y: high <= height - 2 * MARGIN ? Math.max(MARGIN, (height - high) / 3) : MARGIN,
     });
+  }
+
+  /** Put a point of the drawing into the middle. */
+  function centre(x, y) {
+    set({ ...view, x: frame.clientWidth / 2 - x * view.scale, y: frame.clientHeight / 2 - y * view.scale });
   }
 
   /** Move just so far that a box of the drawing is seen. */
@@ -121,6 +127,7 @@ export function viewport(frame, onChange) {
     fit,
     zoom,
     reveal,
+    centre,
     setSize: (next) => (size = { width: Math.max(1, next.width), height: Math.max(1, next.height) }),
     /** Whether the pointer that was just released had dragged the drawing: then it was no click. */
     dragged: () => moved,

@@ -83,15 +83,7 @@ class RunCosts:
         that this release cannot read.
         """
         require(caller, Scope.WORKFLOW_READ)
-        item = self._item(caller, run_id) if 0 < len(run_id) <= 64 and run_id.isascii() else None
-        if item is None:
-            raise run_not_found()
-        try:
-            state, used = _counted(item)
-        except (msgspec.DecodeError, msgspec.ValidationError) as fault:
-            raise precondition("STATE_UNREADABLE", "this release cannot read the run's state") from fault
-        if not caller.may_read(state.origin.environment):
-            raise run_not_found()
+        item, state, used = self._readable(caller, run_id)
         below, truncated = self._below(caller, run_id)
         sums = [sum(total(bill(self._usage(other, batch), self._prices)) for other in below) for batch in BATCHES]
         models = ModelUses(self._table, self._library)
@@ -114,6 +106,18 @@ class RunCosts:
             models_truncated=models.truncated,
             counted={name: getattr(used, name) for name in SHOWN},
         )
+
+    def _readable(self, caller: Caller, run_id: str) -> tuple[Item, RunState, Used]:
+        item = self._item(caller, run_id) if 0 < len(run_id) <= 64 and run_id.isascii() else None
+        if item is None:
+            raise run_not_found()
+        try:
+            state, used = _counted(item)
+        except (msgspec.DecodeError, msgspec.ValidationError) as fault:
+            raise precondition("STATE_UNREADABLE", "this release cannot read the run's state") from fault
+        if not caller.may_read(state.origin.environment):
+            raise run_not_found()
+        return item, state, used
 
     def _estimate(self, usage: Usage) -> Estimate:
         lines = bill(usage, self._prices)

@@ -342,17 +342,11 @@ def _node_view(
     claimed = latest if node.status is NodeStatus.SCHEDULED else None
     large, retrying = not room.takes(node.output), node.status is NodeStatus.RETRYING
     shown = None if large or node.output == NULL else presenter.payload(step.ref, node.output)
-    # A scatter is at work for as long as its items are.
-    scattering = step.type is StepType.SCATTER and node.status is NodeStatus.WAITING
-    status = NodeStatus.RUNNING if claimed or scattering else node.status
-    child = None
-    if step.type is StepType.SUBWORKFLOW and node.attempt:
-        child = child_run_id(state.run_id, node_id, node.attempt, node.generation)
-        status = NodeStatus.WAITING if status is NodeStatus.SCHEDULED else status
+    has_child = step.type is StepType.SUBWORKFLOW and node.attempt
     return NodeView(
         node=node_id,
         type=step.type.wire,
-        status=status.value,
+        status=_shown_status(step, node, claimed).value,
         attempt=node.attempt,
         title=step.title,
         started_at=(claimed.started_at if claimed else node.started_at) or None,
@@ -363,10 +357,18 @@ def _node_view(
         waiting_on=waiting_on(node_id, step, node),
         next_retry_at=(node.deadline or None) if retrying else None,
         deadline_at=None if retrying else node.deadline or None,
-        child_run_id=child,
+        child_run_id=child_run_id(state.run_id, node_id, node.attempt, node.generation) if has_child else None,
         no_route=node.no_route,
         usage=usage_view(latest.usage) if latest else (),
     )
+
+
+def _shown_status(step: Step, node: NodeState, claimed: Attempt | None) -> NodeStatus:
+    """A scatter is at work for as long as its items are, and an attempt that is a child run is waited for."""
+    if claimed or (step.type is StepType.SCATTER and node.status is NodeStatus.WAITING):
+        return NodeStatus.RUNNING
+    waits = step.type is StepType.SUBWORKFLOW and node.attempt and node.status is NodeStatus.SCHEDULED
+    return NodeStatus.WAITING if waits else node.status
 
 
 def _outputs(state: RunState) -> list[Payload]:

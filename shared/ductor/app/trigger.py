@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -241,26 +241,35 @@ class Triggers:
         environment = self._gate.enter(tenant, definition).variables if self._gate else {}
         variables = frozen_variables(definition, request.variables, environment)
         nobody = Caller(cause.by, tenant, frozenset())
+
+        def caused() -> RunState:
+            state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
+            state.origin = msgspec.structs.replace(state.origin, event=cause.event, scheduled_at=cause.scheduled_at)
+            return state
+
+        return self._store_once(cause.run_id, caused, definition, also)
+
+    def _store_once(
+        self, run_id: str, make: Callable[[], RunState], definition: Definition, also: tuple[Op, ...]
+    ) -> Triggered | None:
+        """The run, stored now or there before; None when a condition of `also` was lost."""
         for _ in range(_MAX_RACES):
             try:
                 with self._unit.batch():
-                    state = self._first_state(nobody, row, definition, request, cause.run_id, variables)
-                    moment = {"event": cause.event, "scheduled_at": cause.scheduled_at}
-                    state.origin = msgspec.structs.replace(state.origin, **moment)
-                    done = self._store(state, definition, also)
+                    done = self._store(make(), definition, also)
             except RefusedError:
                 # Somebody else may have admitted the run meanwhile, and that took what this one lacks.
-                known = self._table.get(run_pk(cause.run_id), HEAD)
+                known = self._table.get(run_pk(run_id), HEAD)
                 if known is None:
                     raise
-                return self._known(cause.run_id, known)
+                return self._known(run_id, known)
             if isinstance(done, Triggered):
                 return done
             if done.index == 0 and done.current is not None:
-                return self._known(cause.run_id, done.current)
+                return self._known(run_id, done.current)
             if done.index <= len(also):
                 return None
-        raise UnavailableError(f"who runs changes all the time; run {cause.run_id} is to be asked for again")
+        raise UnavailableError(f"who runs changes all the time; run {run_id} is to be asked for again")
 
     def _repeat(self, known: Item, digest: str) -> Triggered:
         admitted = msgspec.json.decode(known.body, type=Admitted)

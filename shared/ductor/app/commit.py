@@ -174,7 +174,7 @@ class Committer:
 
     def _enter(self, state: RunState, last: LastTick, result: Tick, intents: Sequence[Intent]) -> list[Put]:
         """Let the run be found by its labels and by what it says of itself."""
-        first = _never_ticked(last) and not any(intent.findable for intent in intents)
+        first = never_ticked(last) and not any(intent.findable for intent in intents)
         rows = index_puts(state.origin, result.transitions, first=first)
         for row in rows:
             self._table.write((row,))  # each by itself: DynamoDB bills a transaction double
@@ -218,7 +218,7 @@ class Committer:
         return self._write(sealed, version, result, (*_answers(result), *pages, *also))
 
 
-def _never_ticked(last: LastTick) -> bool:
+def never_ticked(last: LastTick) -> bool:
     """Whether no tick has been committed. A fork's first header holds what it takes along; a stall changes nothing."""
     return not last.transitions or isinstance(last.transitions[0], RunForked)
 

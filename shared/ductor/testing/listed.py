@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ductor.app.commit import never_ticked
 from ductor.app.run_filter import RunFilter
 from ductor.app.run_index import first_keys
 from ductor.app.run_list import find_runs
@@ -20,7 +21,7 @@ def unlisted(table: MemoryTable, state: RunState) -> Iterator[str]:
     for wanted in filters:
         if not _holds(table, tenant, wanted, state.run_id):
             yield f"is {status.value} and not in the list of such runs"
-    if state.started_at or state.status.terminal:
+    if not never_ticked(state.last):
         keys = first_keys(state.origin)
         missing = keys - table.batch_get(sorted(keys)).keys()
         if missing:

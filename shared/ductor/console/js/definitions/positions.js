@@ -82,8 +82,8 @@ class Reader {
       if (next === undefined) throw new JsonFault(`A "${close}" is missing: what opens here is never closed.`, opened);
       if (next !== "," && next !== close) throw new JsonFault(`A comma or "${close}" is missing before this.`, this.at);
       this.at += 1;
-      this.space();
       if (next === close) return children;
+      this.space();
       if (this.text[this.at] === close) throw new JsonFault(`A comma too many: "${close}" follows it.`, this.at);
     }
   }

@@ -28,6 +28,8 @@ function oneLine(value) {
 }
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_./@ -]*$/;
+/** To YAML some of these are line breaks, others no characters at all. */
+const SPECIAL = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 const WORDS = /^(true|false|null|yes|no|on|off|y|n|~)$/i;
 
 /** YAML that `ductor workflow publish` reads back as the same document. */
@@ -53,5 +55,5 @@ function block(value, indent) {
 function scalar(value) {
   if (typeof value !== "string") return JSON.stringify(value);
   const plain = PLAIN.test(value) && !WORDS.test(value) && !value.endsWith(" ");
-  return plain ? value : JSON.stringify(value);
+  return plain ? value : JSON.stringify(value).replace(SPECIAL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -101,3 +101,12 @@ def test_a_cursor_belongs_to_its_scope(world: ApiWorld, run_id: str) -> None:
     query = f"scope=double@1&cursor={cursor}"
     answer = world.call("GET", f"/api/v2/workflow-runs/{run_id}/snapshot", query=query)
     assert (answer.status, [found for _, found in answer.codes]) == (400, ["CURSOR_INVALID"])
+
+
+def test_the_history_says_which_edges_were_taken_into_and_out_of_the_items(world: ApiWorld, run_id: str) -> None:
+    entries = world.call("GET", f"/api/workflows/runs/{run_id}/events", query="limit=200").json["data"]
+    taken = {(entry["type"], entry["node"]): entry["data"].get("taken") for entry in entries}
+    assert taken["items_started", "split"] == [{"target_ref": "double", "type": "EDGE_TYPE_SUCCESS"}]
+    assert taken["node_completed", "double@0"] == [{"target_ref": "all", "type": "EDGE_TYPE_SUCCESS"}]
+    # The edge from a scatter to its gather is nobody's to write.
+    assert taken["node_completed", "split"] == []

@@ -133,3 +133,15 @@ def test_an_edge_counts_as_taken_by_what_its_ends_became(page: Page) -> None:
       [{type: "success"}, {status: "completed"}, {status: "skipped"}],
     ].map((one) => m.taken(...one) ?? null)"""
     assert run(page, "run/overlay.js", code) == [True, False, False, None, False]
+
+
+def test_the_history_says_which_edges_were_taken(page: Page) -> None:
+    """Of two edges into one step, both of which could have led there, the one that did."""
+    code = """(() => {
+      const graph = {groups: [], nodes: ["a", "b", "c"].map((id) => ({id, type: "action"})), edges: [
+        {source: "a", target: "c", type: "success"}, {source: "b", target: "c", type: "success"}]};
+      const nodes = Object.fromEntries(["a", "b", "c"].map((id) => [id, {status: "completed"}]));
+      const told = new Map([["a", new Set()], ["b", new Set(["success>c"])]]);
+      return [null, told].map((history) => m.overlay(graph, nodes, new Map(), history).edges.map((edge) => edge.taken));
+    })()"""
+    assert run(page, "run/overlay.js", code) == [[True, True], [False, True]]

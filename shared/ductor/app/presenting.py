@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
 from ductor.app.views import ErrorView, WaitingOn
+from ductor.engine.regions import enters
 from ductor.expressions.redaction import redact
 from ductor.model.definition import Definition, Step
 from ductor.model.digest import DigestWait, Phase
@@ -62,6 +63,20 @@ class Presenter:
         policies = self._context_policies()
         hashed = RedactionPolicy.HASHED
         return {key: redact(item, policies.get(key, hashed).value, self._key) for key, item in value.items()}
+
+    def edges(self, node: str, places: Iterable[int], *, into_items: bool) -> list[JSON]:
+        """Edges out of a node, by their places among its own, or among those into the items of a scatter.
+
+        The one from a scatter to its gather is nobody's to write, and left out.
+        """
+        ref = node.partition("@")[0]
+        own = [
+            edge
+            for edge in self._definition.edges
+            if edge.source_ref == ref and enters(self.steps[ref].type, edge.type) is into_items
+        ]
+        taken = [own[place] for place in places if place < len(own)]
+        return [{"target_ref": edge.target_ref, "type": edge.type.wire} for edge in taken]
 
     def attributes(self, attributes: Mapping[str, JSON]) -> dict[str, JSON]:
         """Visibility attributes are made to be seen and searched; they are shown as they are."""

@@ -15,10 +15,10 @@ from ductor.model.attempt import Attempt, ModelUse
 from ductor.model.errors import StepError
 from ductor.model.json import JSON
 from ductor.model.payload import NULL, BlobRef, Inline, Payload, RowRef
-from ductor.model.transition import NodeScheduled, OperatorAudited, RunEnded, Transition
+from ductor.model.transition import ItemsStarted, NodeScheduled, OperatorAudited, RunEnded, Transition
 
 # Contexts and run outputs are shown where they belong; here they would repeat with every entry.
-_LEFT_OUT: Final = frozenset({"node", "context", "taken", "check_at", "check_every"})
+_LEFT_OUT: Final = frozenset({"node", "context", "check_at", "check_every"})
 _TIMES: Final = frozenset({"at", "deadline", "retry_at", "scheduled_at", "started_at", "heartbeat_at", "finished_at"})
 
 
@@ -126,6 +126,8 @@ def _data(presenter: Presenter, transition: Transition, node: str) -> Iterator[t
             yield from _payload(presenter, node, field, value)
         elif isinstance(value, StepError):
             yield field, msgspec.to_builtins(presenter.error(node, value))
+        elif field == "taken":
+            yield field, presenter.edges(node, value, into_items=isinstance(transition, ItemsStarted))
         elif field == "connection" and value:
             # Rendered from the run's data, so it shows as that does.
             yield field, presenter.value(node, value)

@@ -2,6 +2,7 @@
 
 import { h, put } from "../dom.js";
 import { ApiError, api } from "../api.js";
+import { inexactNumber, inexactWords } from "../exact.js";
 import { dateTime } from "../format.js";
 import { navigate } from "../router.js";
 import { button, menu } from "../ui/buttons.js";
@@ -57,7 +58,7 @@ function draftPage(detail) {
     try {
       state.places = readPlaces(text);
       state.parsed = JSON.parse(text);
-      state.broken = state.places.children && !Array.isArray(state.parsed) ? null : { code: "JSON_SYNTAX", message: "A definition is a JSON object.", line: 1, offset: 0 };
+      state.broken = faultOfText(text, state.parsed);
     } catch (error) {
       if (!(error instanceof JsonFault)) throw error;
       state.broken = { code: "JSON_SYNTAX", message: error.message, line: lineOf(text, error.offset), offset: error.offset };
@@ -85,7 +86,7 @@ function draftPage(detail) {
     clearTimeout(state.saveTimer);
     if (state.saving) await state.saving;
     if (!read()) {
-      say("failed", "Not saved: the text is no JSON yet");
+      say("failed", state.broken.code === "JSON_SYNTAX" ? "Not saved: the text is no JSON yet" : "Not saved");
       draw();
       return false;
     }
@@ -234,6 +235,13 @@ function draftPage(detail) {
       if (!state.conflict && read() && unsaved()) session.save(state.parsed).catch((error) => toastError(error, "The last changes of the draft were not saved"));
     },
   };
+}
+
+/** What keeps a JSON text from being sent. */
+function faultOfText(text, parsed) {
+  if (parsed === null || typeof parsed !== "object" || Array.isArray(parsed)) return { code: "JSON_SYNTAX", message: "A definition is a JSON object.", line: 1, offset: 0 };
+  const inexact = inexactNumber(text);
+  return inexact && { code: "NUMBER_TOO_LARGE", message: inexactWords(inexact.number), line: lineOf(text, inexact.offset), offset: inexact.offset };
 }
 
 function head(detail, saved, actions) {

@@ -73,7 +73,9 @@ export function render(ctx) {
     const before = rows.map(version).join();
     // Further pages stay below; what has left the filter within the part read anew goes.
     const last = answer.data.at(-1);
-    const below = answer.next_cursor && last && rows.length > answer.data.length ? rows.filter((run) => run.run_id < last.run_id) : [];
+    const known = new Set(answer.data.map((run) => run.run_id));
+    const below = answer.next_cursor && last && rows.length > answer.data.length
+      ? rows.filter((run) => run.created_at <= last.created_at && !known.has(run.run_id)) : [];
     rows = [...answer.data, ...below];
     if (!below.length) cursor = answer.next_cursor;
     put(trouble);

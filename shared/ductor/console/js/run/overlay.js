@@ -10,8 +10,9 @@ const ORDER = ["failed", "timed_out", "running", "scheduled", "retrying", "waiti
  * @param {{nodes: Array, edges: Array, groups: Array}} graph from `graphOf`
  * @param {Object<string, object>} nodes of the snapshot
  * @param {Map<string, {nodes: Object, more: boolean}>} items of steps in scatters
+ * @param {Map<string, Set<string>>|null} history the edges that were taken, from `takenEdges`; null: told from their ends
  */
-export function overlay(graph, nodes, items) {
+export function overlay(graph, nodes, items, history = null) {
   const shown = new Map();
   for (const node of graph.nodes) {
     const own = nodes[node.id];
@@ -23,7 +24,7 @@ export function overlay(graph, nodes, items) {
   }
   return {
     nodes: graph.nodes.map((node) => ({ ...node, status: shown.get(node.id).status, badge: badgeOf(node, shown.get(node.id), items) })),
-    edges: graph.edges.map((edge) => ({ ...edge, taken: taken(edge, shown.get(edge.source), shown.get(edge.target)) })),
+    edges: graph.edges.map((edge) => ({ ...edge, taken: recorded(edge, history) ?? taken(edge, shown.get(edge.source), shown.get(edge.target)) })),
     groups: graph.groups.map((group) => ({ ...group, badge: progress(group, nodes[group.id], items) })),
   };
 }
@@ -63,6 +64,23 @@ function countOf(scatter) {
   } catch {
     return null;
   }
+}
+
+/** Whether the history says that an edge was taken; of steps that are repeated, in any item. Undefined: it says nothing. */
+function recorded(edge, history) {
+  if (!history) return undefined;
+  const name = `${edge.type}>${edge.target}`;
+  const into = history.get(`${edge.source}>`);
+  if (into?.has(name)) return true;
+  const own = history.get(edge.source);
+  if (own) return own.has(name);
+  let seen = into ? false : undefined;
+  for (const [id, edges] of history) {
+    if (!id.startsWith(`${edge.source}@`)) continue;
+    if (edges.has(name)) return true;
+    seen = false;
+  }
+  return seen;
 }
 
 /**

@@ -5,6 +5,7 @@ import { api } from "../api.js";
 import { graphOf } from "../graph/scopes.js";
 import { poll } from "../poll.js";
 import { ended, terminal } from "../ui/status.js";
+import { takenEdges } from "./taken.js";
 
 const ITEMS_SHOWN = 100;
 
@@ -15,10 +16,11 @@ const ITEMS_SHOWN = 100;
  *   `now()` (look at once) and `stop()`
  */
 export function runStore(runId, signal) {
-  const state = { runId, summary: null, snapshot: null, definition: null, graph: null, items: new Map(), error: null };
+  const state = { runId, summary: null, snapshot: null, definition: null, graph: null, items: new Map(), taken: null, error: null };
   const listeners = new Set();
   const v1 = `/api/workflows/runs/${encodeURIComponent(runId)}`;
   const v2 = `/api/v2/workflow-runs/${encodeURIComponent(runId)}`;
+  const edges = takenEdges({ v1 });
   let looks = null;
 
   const tell = () => listeners.forEach((listener) => listener(state));
@@ -44,7 +46,8 @@ export function runStore(runId, signal) {
       state.definition ? null : definition(summary.definition_id, abort),
     ]);
     Object.assign(state, { summary, snapshot });
-    await items(abort);
+    await Promise.all([items(abort), edges.read(abort).catch(passOver)]);
+    state.taken = edges.edges();
   }
 
   /** The definition may be hidden from a key without its scope; the run shows without its edges then. */
@@ -99,6 +102,11 @@ export function runStore(runId, signal) {
     now: () => looks.now(),
     stop: () => looks.stop(),
   };
+}
+
+/** What decorates the page must not keep it from showing. */
+function passOver(error) {
+  if (error.name === "AbortError") throw error;
 }
 
 /** The node of an id, in the run's own scope or among the items read so far. */

@@ -4,13 +4,17 @@ import { duration, instant, phrase, relative } from "../format.js";
 
 /** The step and the rest of a `waiting_on.detail`. */
 export function waitDetail(waiting) {
+  const retry = /^attempt (\d+) of step (\S+) after (.*)$/s.exec(waiting?.detail ?? "");
+  if (retry) return { step: retry[2], rest: `attempt ${retry[1]}, after ${retry[3]}` };
+  const paused = /^step (\S+) is (paused by an operator)$/.exec(waiting?.detail ?? "");
+  if (paused) return { step: paused[1], rest: paused[2] };
   const found = /^step ([^:]+)(?:: (.*))?$/s.exec(waiting?.detail ?? "");
   return found ? { step: found[1], rest: found[2] ?? "" } : { step: "", rest: waiting?.detail ?? "" };
 }
 
 const WAITS = {
   timer: () => "a timer",
-  retry: () => "its next attempt",
+  retry: (rest) => rest || "its next attempt",
   approval: (rest) => rest || "a decision",
   event: (rest) => rest || "an event",
   event_set: (rest) => rest || "a set of events",
@@ -36,7 +40,8 @@ export function waitSentence(waiting, now = Date.now()) {
   const until = end === null ? "" : end > now ? `, until ${relative(waiting.deadline_at, now).replace(/^in /, "in ")} at the latest` : ", and the deadline has passed";
   const where = step ? `Step ${step} waits for ` : "The run waits for ";
   if (waiting.kind === "timer" && end !== null) return `${step ? `Step ${step}` : "The run"} goes on ${end > now ? relative(waiting.deadline_at, now) : "now"}`;
-  if (waiting.kind === "retry" && end !== null) return `Step ${step} tries again ${end > now ? relative(waiting.deadline_at, now) : "now"}`;
+  if (waiting.kind === "retry" && end !== null) return `Step ${step} tries again ${end > now ? relative(waiting.deadline_at, now) : "now"}: ${waitDetail(waiting).rest}`;
+  if (waiting.kind === "operator") return step ? `Step ${step} is paused until somebody resumes it` : "The run is paused until somebody resumes it";
   return `${where}${waitsFor(waiting)}${until.replace(", until in ", ", at most another ").replace(" at the latest", "")}`;
 }
 

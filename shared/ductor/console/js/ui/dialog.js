@@ -2,6 +2,7 @@
 
 import { h, put } from "../dom.js";
 import { ApiError } from "../api.js";
+import { inexactNumber, inexactWords } from "../exact.js";
 import { button, iconButton } from "./buttons.js";
 import { faults, notice } from "./notice.js";
 
@@ -57,6 +58,8 @@ function readControl(kind, control, label) {
   if (kind === "number") return control.value === "" ? undefined : Number(control.value);
   if (kind !== "json") return control.value.trim();
   if (!control.value.trim()) return undefined;
+  const inexact = inexactNumber(control.value);
+  if (inexact) throw new FieldError(inexactWords(inexact.number));
   try {
     return JSON.parse(control.value);
   } catch (error) {

@@ -1,0 +1,45 @@
+// Which edges a run has really taken, read from its history. A long history is read a part at a time, up to a limit.
+
+import { api } from "../api.js";
+import { shortType } from "../format.js";
+
+const PAGE = 200;
+const MOST_PAGES = 10;
+const ENDS = new Set(["node_completed", "node_failed", "node_skipped", "node_cancelled"]);
+
+/**
+ * @param {{v1: string}} paths of the run
+ * @returns {{read: function(AbortSignal): Promise<void>, edges: function(): Map<string, Set<string>>|null}} `edges` answers
+ *   the edges by node id, each as `type>target`; null when the history is longer than is read here
+ */
+export function takenEdges(paths) {
+  const byNode = new Map();
+  let cursor = null;
+  let seen = 0;
+  let pages = 0;
+  let complete = true;
+
+  function note(event) {
+    if (event.type === "items_started") {
+      // Items begin a few at a time, by the same edges.
+      byNode.set(`${event.node}>`, new Set([...(byNode.get(`${event.node}>`) ?? []), ...names(event)]));
+    } else if (ENDS.has(event.type)) byNode.set(event.node, new Set(names(event)));
+  }
+
+  return {
+    async read(signal) {
+      while (pages < MOST_PAGES) {
+        const answer = await api.get(`${paths.v1}/events`, { query: { limit: PAGE, cursor }, signal });
+        answer.data.slice(seen).filter((event) => event.kind === "transition").forEach(note);
+        seen = answer.next_cursor ? 0 : answer.data.length;
+        if (!answer.next_cursor) return;
+        cursor = answer.next_cursor;
+        pages += 1;
+      }
+      complete = false;
+    },
+    edges: () => (complete ? byNode : null),
+  };
+}
+
+const names = (event) => (event.data.taken ?? []).map((edge) => `${shortType(edge.type)}>${edge.target_ref}`);

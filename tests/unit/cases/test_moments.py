@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
-from tests.unit.cases.bench import FLOW, SHORT, failed, one
+from tests.unit.cases.bench import FLOW, SHORT, failed, one, run
 
 CALL = "given: {steps: {call: {output: {}}}}\n"
 
@@ -184,3 +186,128 @@ def test_a_tuned_timeout_ends_a_wait() -> None:
     assert failed(case + tuned + waits + "then: {status: failed}") == {
         "when[3].expect.nodes.ask": ("waiting", "failed (APPROVAL_TIMEOUT: nobody decided within 3600000 ms)")
     }
+
+
+DAILY = """
+family_slug: daily
+schedule: {cron: "0 9 * * *", input: {kind: report}}
+steps:
+  - {ref: shape, type: dataflow, args: {operation: project, input_expr: TRIGGER.payload, project: {kind: INPUT.kind}}}
+  - {ref: rest, type: wait, args: {duration: 30h}}
+output: {kind: "${{ STEPS.shape.output.result.kind }}"}
+edges: [{source_ref: shape, target_ref: rest}]
+"""
+"""Every morning at nine; a run takes 30 hours, so every second morning is skipped."""
+
+NINE = "2026-01-0{}T09:00:00Z"
+
+
+def test_the_run_under_test_may_be_that_of_a_schedule() -> None:
+    case = "given: {{scheduled_at: {}}}\nthen: {{output: {{kind: report}}, check: [\"RUN.status == 'completed'\"]}}"
+
+    assert one(case.format(NINE.format(3)), DAILY).findings == ()
+
+
+def test_a_schedule_fires_at_its_instants_and_skips_what_overlaps() -> None:
+    case = f"""
+    given: {{scheduled_at: {NINE.format(1)}}}
+    when:
+      - fire: {{at: {NINE.format(2)}, outcome: skipped}}
+      - expect: {{status: waiting}}
+      - fire: {{at: {NINE.format(3)}, as: third}}
+      - expect: {{status: completed}}
+    then: {{runs: {{third: {{output: {{kind: report}}}}}}}}
+    """
+
+    assert one(case, DAILY).findings == ()
+    body = textwrap.indent(textwrap.dedent(case).strip(), "    ")
+    crashing = f"faults: {{crash: random, seeds: 4}}\ncases:\n  - name: one\n{body}"
+    assert [result.findings for result in run(crashing, DAILY).cases] == [()]
+
+
+def test_what_a_schedule_did_otherwise_is_said() -> None:
+    case = "given: {{scheduled_at: {}}}\nwhen: [{{fire: {{at: {}, as: x}}}}]\nthen: {{status: waiting}}"
+    found = failed(case.format(NINE.format(1), NINE.format(2)), DAILY)
+
+    assert found["when[0].fire"][0] == "fired"
+    assert found["when[0].fire"][1].startswith("skipped (")
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        (
+            "2026-01-03T10:00:00Z",
+            "none; after it come 2026-01-04T09:00:00Z, 2026-01-05T09:00:00Z, 2026-01-06T09:00:00Z",
+        ),
+        (
+            "2025-12-31T09:00:00Z",
+            "none; after it come 2026-01-01T09:00:00Z, 2026-01-02T09:00:00Z, 2026-01-03T09:00:00Z",
+        ),
+    ],
+)
+def test_an_instant_that_is_none_of_the_schedule_is_said_with_the_next(at: str, told: str) -> None:
+    case = f"given: {{scheduled_at: {at}}}\nthen: {{status: waiting}}"
+
+    assert failed(case, DAILY) == {"given.at": ("an instant of the schedule of daily", told)}
+
+
+def test_a_workflow_without_a_schedule_fires_nothing() -> None:
+    case = CALL + f"when: [{{fire: {{at: {NINE.format(1)}}}}}]\nthen: {{status: waiting}}"
+
+    assert failed(case) == {"when[0].fire": ("a workflow with a schedule", "flow has none")}
+
+
+def test_a_case_that_names_no_instant_sees_no_schedule_run() -> None:
+    case = "given: {input: {kind: mine}}\nwhen: [{advance: 10d}]\nthen: {output: {kind: mine}}"
+
+    assert one(case, DAILY).findings == ()
+
+
+def test_a_scheduled_run_takes_no_input_of_the_test() -> None:
+    result = run(f"cases: [{{name: one, given: {{scheduled_at: {NINE.format(1)}, input: {{}}}}}}]", DAILY)
+
+    assert "leave input out" in result.findings[0].actual
+
+
+TWO = """
+family_slug: two
+steps:
+  - {ref: first, type: action, action: http.request, args: {url: "https://x.example.com/"}}
+  - {ref: second, type: action, action: http.request, args: {url: "https://y.example.com/"}}
+edges: [{source_ref: first, target_ref: second}]
+"""
+FAILING = "given: {steps: {first: {output: {n: 1}}, second: [{error: {code: DOWN, retryable: false}}, {output: {}}]}}\n"
+
+
+@pytest.mark.parametrize(("point", "first"), [("after: first", 1), ("before: second", 1), ("before: first", 2)])
+def test_a_reset_run_goes_on_from_a_point_of_its_history(point: str, first: int) -> None:
+    case = FAILING + f"when:\n- reach: {{step: second, status: failed}}\n- reset: {{as: again, {point}}}\n"
+    runs = "then: {error: DOWN, runs: {again: {nodes: {second: completed}}}}"
+
+    assert one(case + runs, TWO).findings == ()
+    assert one(case.replace("DOWN", "GONE") + runs.replace("DOWN", "GONE"), TWO).findings == ()
+    calls = f"then: {{error: DOWN, runs: {{again: {{calls: [{{step: first, times: {first - 1}}}]}}}}}}"
+    assert one(case + calls, TWO).findings == ()
+
+
+def test_a_reset_without_a_point_begins_anew_with_other_args() -> None:
+    case = FAILING + (
+        "when:\n- reach: {step: second, status: failed}\n"
+        '- reset: {as: again, input: {first: {url: "https://z.example.com/"}}}\n'
+        "then: {error: DOWN, runs: {again: {calls: [{step: first, args_contain: {url: https://z.example.com/}}]}}}"
+    )
+
+    assert one(case, TWO).findings == ()
+
+
+def test_a_point_that_has_not_come_is_said() -> None:
+    case = CALL + "when:\n- reach: ask\n- reset: {as: again, after: ask}\nthen: {status: waiting}"
+
+    assert failed(case) == {"when[1].reset.after": ("a step that has ended by now", "ask")}
+
+
+def test_a_reset_of_a_step_is_still_a_word() -> None:
+    case = CALL + "when:\n- reach: ask\n- reset: ask\n- reject: ask\n"
+
+    assert one(case + "then: {nodes: {ask: completed}}").findings == ()

@@ -6,12 +6,14 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from ductor.app.schedule_rows import Decided
 from ductor.model.enums import NodeStatus
 from ductor.model.json import JSON
 from ductor.testing.cases.expected import Expected
 from ductor.testing.cases.forms import Duration, Instant, Part, Templated, short, single
 
 FILE_TYPE: Final = "workflow_test"
+OF_A_TRIGGER: Final = ("input", "variables", "subject", "labels")
 RUN_CONTROLS: Final = ("pause", "resume", "cancel", "terminate", "redrive")
 MAX_CASES: Final = 500
 MAX_SEEDS: Final = 10_000
@@ -66,9 +68,11 @@ class Given(Part):
     `steps` mocks by the ref of a step (`charge`, in a scatter also one item: `charge@2`; of another workflow:
     `family/charge`; of a compensation: `undo-charge`), `actions` by the name of an action, `workflows` whole child
     workflows by family. A step's own mock goes first. `variables` are those of the trigger, `environment` those of
-    the environment. `connections` maps slugs to types; connections that steps name are there anyway.
+    the environment. `connections` maps slugs to types; connections that steps name are there anyway. With
+    `scheduled_at` nobody triggers the run: it is the one that the workflow's schedule starts at this instant.
     """
 
+    scheduled_at: Instant | None = None
     input: JSON = Field(default_factory=dict)
     variables: dict[str, JSON] = Field(default_factory=dict)
     environment: dict[str, JSON] = Field(default_factory=dict)
@@ -79,6 +83,13 @@ class Given(Part):
     steps: dict[str, Mock] = Field(default_factory=dict)
     actions: dict[str, Mock] = Field(default_factory=dict)
     workflows: dict[str, Mock] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _nobody_triggers(self) -> Self:
+        told = [name for name in OF_A_TRIGGER if self.gives(name)]
+        if self.scheduled_at is not None and told:
+            raise ValueError(f"a scheduled run has what its schedule gives it: leave {', '.join(told)} out")
+        return self
 
     def over(self, base: Given) -> Given:
         """This one on top of `base`: maps are merged by key, everything else is replaced where it is given."""
@@ -169,6 +180,44 @@ class GoneOn(Part):
     discard_pending: bool = False
 
 
+class Fired(Part):
+    """The clock goes on to an instant of a schedule, and what is due on the way is fired in time.
+
+    `workflow` is its family, default the one under test. A run that it started is called by the name `as`.
+    """
+
+    at: Instant
+    name: Name | None = Field(alias="as", default=None)
+    workflow: str = ""
+    outcome: Decided = Field(default=Decided.FIRED, strict=False)
+
+    @model_validator(mode="after")
+    def _only_a_run_has_a_name(self) -> Self:
+        if self.name is not None and self.outcome is not Decided.FIRED:
+            raise ValueError(f"an occurrence that is {self.outcome.value} starts no run: leave `as` out")
+        return self
+
+
+class Forked(Part):
+    """A reset of the run: a new one, called by the name `as`, from a point of its history on.
+
+    `after` a step ended, or `before` it began; without both from the beginning. `input` gives steps other args, of the
+    steps in `preserve` later results are taken over.
+    """
+
+    name: Name = Field(alias="as")
+    after: Name | None = None
+    before: Name | None = None
+    input: dict[str, JSON] = Field(default_factory=dict)
+    preserve: list[Name] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_point(self) -> Self:
+        if self.after is not None and self.before is not None:
+            raise ValueError("give `after` or `before`, not both")
+        return self
+
+
 class Tuned(Part):
     """Other retries or another timeout for a step of the run. A timeout of 0s is none."""
 
@@ -198,7 +247,8 @@ class Moment(Part):
     control: RunControl | None = None
     pause: Name | None = None
     resume: Name | None = None
-    reset: Name | None = None
+    reset: Name | Forked | None = None
+    fire: Fired | None = None
     tune: Tuned | None = None
     continue_as_new: GoneOn | None = None
     expect: Expected | None = None

@@ -9,7 +9,9 @@ from ductor.app.attempts import MAX_DELIVERIES
 from ductor.model.attempt import AttemptStatus
 from ductor.model.run import RunState
 from ductor.testing.cases.document import Faults
+from ductor.testing.cases.net import Net
 from ductor.testing.cases.stage import Stage
+from ductor.testing.cases.timetable import Timetable
 from ductor.testing.chaos import Chances, Crash
 from ductor.testing.invariants import nodes_of
 from ductor.testing.rounds import Act, Rounds
@@ -58,7 +60,10 @@ class Player:
         self._late = faults is not None and faults.delays
         self.crashes = 0
         self.tries = 0
+        self._died = False
         self._rounds = Rounds(stage, self._guarded)
+        self.timetable = Timetable(stage)
+        self.net = Net(stage)
         stage.chaos.chances = chances_of(faults) if faults is not None else Chances()
         stage.chaos.spared = self._spared
 
@@ -75,7 +80,11 @@ class Player:
         """Work until nothing can be done at this moment. With `delays`, time passes until late messages are there."""
         stage = self._stage
         for _ in range(MAX_ROUNDS):
-            if self._rounds.round() or self._guarded(stage.outside.work):
+            if self._died:
+                self._died = False
+                self._guarded(self.net.take_up)
+                continue
+            if self._rounds.round() or self._guarded(stage.outside.work) or self._guarded(self.timetable.fire):
                 continue
             self._redeliver()
             at = stage.steps.next_visible_at() if self._late else None
@@ -114,8 +123,8 @@ class Player:
         raise RestlessError(f"more than {MAX_JUMPS} moments at which something was due")
 
     def _next_moment(self) -> int | None:
-        moments = [at for at in (self._rounds.next_moment(), self._stage.outside.next_at) if at is not None]
-        return min(moments, default=None)
+        moments = (self._rounds.next_moment(), self._stage.outside.next_at, self.timetable.next_at())
+        return min((at for at in moments if at is not None), default=None)
 
     def _redeliver(self) -> None:
         """What nobody holds any more comes back at once: an acknowledgement that was lost costs no time."""
@@ -162,6 +171,7 @@ class Player:
         """The process is gone with all that it remembered, and a new one starts on the same storage."""
         stage = self._stage
         self.crashes += 1
+        self._died = True
         stage.sole_since = stage.clock.now + 1
         for coordinator in stage.coordinators:
             coordinator.restart()

@@ -13,18 +13,21 @@ from ductor.app.admission import Label, TriggerRequest
 from ductor.app.decisions import ErrorGiven, Resolve
 from ductor.app.decisions import Verdict as Say
 from ductor.app.node_controls import NodeRequest
+from ductor.app.reset import ResetRequest
 from ductor.app.signals import SignalRequest
 from ductor.model.enums import StepType
 from ductor.model.errors import RefusedError
 from ductor.model.waiting import Event
 from ductor.steps import approval
 from ductor.testing.cases.checks import Failure, check, check_final
-from ductor.testing.cases.document import Case, Decision, Given, Moment, Reached, Started, Subject
+from ductor.testing.cases.document import Case, Decision, Fired, Forked, Given, Moment, Reached, Started, Subject
 from ductor.testing.cases.forms import epoch_ms, milliseconds
 from ductor.testing.cases.observed import Observed
 from ductor.testing.cases.player import Player
+from ductor.testing.cases.points import fork_point
 from ductor.testing.cases.reading import Path
 from ductor.testing.cases.stage import Stage
+from ductor.testing.cases.timetable import described
 
 MAIN: Final = ""
 """The name of the run under test."""
@@ -59,7 +62,8 @@ class Script:
             "control": self._control,
             "pause": self._node,
             "resume": self._node,
-            "reset": self._node,
+            "reset": self._reset,
+            "fire": self._fire,
             "tune": self._tune,
             "continue_as_new": self._go_on,
             "advance": self._time,
@@ -70,6 +74,8 @@ class Script:
     def play(self) -> Iterator[Failure]:
         """Every expectation that does not hold. Raises ImpossibleMomentError, RestlessError."""
         given = self._given
+        if given.scheduled_at is not None or any(moment.fire for moment in self._case.when):
+            self._player.timetable.runs = self._player.net.spread = True
         own = Started.model_construct(
             name=MAIN,
             workflow="",
@@ -79,7 +85,10 @@ class Script:
             labels=given.labels,
         )
         try:
-            self._start(own, (*self._place, "given"))
+            if given.scheduled_at is not None:
+                self._fired(Fired.model_construct(at=given.scheduled_at, name=MAIN), (*self._place, "given"))
+            else:
+                self._start(own, (*self._place, "given"))
         except RefusedError as refused:
             yield from self._refused(refused)
             return
@@ -98,6 +107,7 @@ class Script:
 
     def _look(self) -> Iterator[Failure]:
         """At the end: where the test expects a run that goes on, as it is now; else after all time."""
+        self._player.timetable.runs = False
         wanted = self._case.then.status
         if wanted is None or wanted.terminal:
             self._player.skip_until(self._all_ended)
@@ -277,6 +287,55 @@ class Script:
         request, run_id, verb = NodeRequest(request_id=_request(place)), self.runs[moment.run], moment.verb
         self._player.ask(lambda: self._stage.operations.nodes.send(self._stage.caller, run_id, node, verb, request))
         yield from ()
+
+    def _reset(self, moment: Moment, place: Path) -> Iterator[Failure]:
+        if not isinstance(moment.reset, Forked):
+            yield from self._node(moment, place)
+            return
+        given, run_id = moment.reset, self.runs[moment.run]
+        self._free(given.name, place)
+        stage, point = self._stage, fork_point(given, self._stage.history(run_id))
+        if point is None:
+            field, what = ("after", "ended") if given.after else ("before", "begun")
+            actual = given.after or given.before or ""
+            raise ImpossibleMomentError(Failure((*place, field), f"a step that has {what} by now", actual))
+        request = ResetRequest(
+            request_id=_request(place),
+            transition_seq=point,
+            input_overrides=given.input,
+            preserve_outputs=tuple(given.preserve),
+        )
+        self._player.net.spread = True
+        fork = self._player.ask(lambda: stage.operations.resets.reset(stage.caller, run_id, request))
+        self.runs[given.name] = fork
+
+    def _fire(self, moment: Moment, place: Path) -> Iterator[Failure]:
+        assert moment.fire is not None
+        self._fired(moment.fire, place)
+        yield from ()
+
+    def _fired(self, given: Fired, place: Path) -> None:
+        """Let time pass up to the instant; the schedule must have done with it what the test says."""
+        family = given.workflow or self._stage.mocks.main_family
+        timetable, at = self._player.timetable, epoch_ms(given.at)
+        schedule = timetable.schedule(family) if family in self._stage.families else None
+        if schedule is None:
+            raise ImpossibleMomentError(Failure(place, "a workflow with a schedule", f"{family} has none"))
+        if given.name is not None:
+            self._free(given.name, place)
+        self._player.advance_to(max(at + schedule.jitter_ms, self._stage.clock.now))
+        found = timetable.occurrence(family, at)
+        if found is None:
+            near = ", ".join(map(_iso, timetable.upcoming(schedule, at)))
+            raise ImpossibleMomentError(
+                Failure(
+                    (*place, "at"), f"an instant of the schedule of {family}", f"none; after it come {near or 'none'}"
+                )
+            )
+        if found.outcome is not given.outcome:
+            raise ImpossibleMomentError(Failure(place, given.outcome.value, described(found)))
+        if given.name is not None:
+            self.runs[given.name] = found.run_id
 
     def _tune(self, moment: Moment, place: Path) -> Iterator[Failure]:
         given, run_id, request_id = moment.tune, self.runs[moment.run], _request(place)

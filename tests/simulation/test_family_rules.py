@@ -68,7 +68,7 @@ def test_rule_12_a_late_request_reaches_the_successor_under_its_id(then: str, st
         answered = [one for one in history if isinstance(one, tr.OperatorAudited) and one.request_id == "late"]
         return family.state(successor).status is status and [one.outcome for one in answered] == ["applied"]
 
-    held(scenario, patch("ductor.engine.decide.FOLLOWS", frozenset()))
+    held(scenario, patch("ductor.engine.operating.FOLLOWS", frozenset()))
 
 
 def the_parent_ends_while_its_child_moves() -> bool:

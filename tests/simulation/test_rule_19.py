@@ -12,7 +12,7 @@ from tests.simulation.scene import Scene, action, held
 from tests.simulation.test_scopes import repeated
 
 from ductor.app.resends import Resends
-from ductor.engine.decide import LOOKS_PER_TICK
+from ductor.engine.due import LOOKS_PER_TICK
 from ductor.model import transition as tr
 from ductor.model.attempt import AttemptTask
 from ductor.model.intent import Intent, IntentKind
@@ -135,7 +135,7 @@ def test_rule_19_resends_go_in_portions_and_every_attempt_has_its_turn() -> None
 
 @pytest.mark.parametrize("point", ["coordinator.before_commit", "coordinator.after_commit", "coordinator.before_ack"])
 def test_rule_19_a_crash_between_two_portions_resumes_where_they_stopped(point: str) -> None:
-    with patch("ductor.engine.decide.LOOKS_PER_TICK", 4):
+    with patch("ductor.engine.due.LOOKS_PER_TICK", 4):
         scene = fanned_out(10)
         swallow(scene)
         passes(scene, 7 * MINUTE - 1)
@@ -210,6 +210,18 @@ def test_rule_19_a_nudge_that_arrives_while_the_run_is_paused_is_asked_for_again
         while scene.deliver():  # nobody works: nothing but nudges goes on
             pass
         assert scene.tasks == 20
+
+
+def test_rule_19_a_nudge_that_a_stall_kept_back_goes_on_after_the_redrive() -> None:
+    with patch("ductor.engine.tick.STARTS_PER_TICK", 2):
+        scene = Scene(repeated(action("a")), list(range(10)))
+        scene.crash("coordinator.after_commit")
+        scene.world.damage(scene.run_id)
+        scene.deliver()
+        assert scene.world.stalled(scene.run_id)
+        scene.world.mend()
+        scene.control("redrive", "again")
+        works_off(scene)
 
 
 # What is known of the queue

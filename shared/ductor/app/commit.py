@@ -19,8 +19,8 @@ from ductor.app.payloads import PayloadStore
 from ductor.app.requests import outcome_put
 from ductor.app.run_index import index_puts
 from ductor.engine.behaviour import Behaviour
-from ductor.engine.decide import REPEATS
 from ductor.engine.graph import Graph, compile_graph
+from ductor.engine.operating import REPEATS
 from ductor.engine.tick import Tick, abort, tick
 from ductor.model.command import Command
 from ductor.model.definition import Definition

@@ -20,7 +20,7 @@ from ductor.app.pages import StaleRunError, let_go
 from ductor.app.requests import read_outcome
 from ductor.app.stalls import Stalls
 from ductor.engine.announcing import telling
-from ductor.engine.decide import DUPLICATE, REUSED
+from ductor.engine.operating import DUPLICATE, REUSED
 from ductor.model.errors import StepError
 from ductor.model.intent import OPERATOR_KINDS, Intent, IntentKind
 from ductor.model.run import RunState

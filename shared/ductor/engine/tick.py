@@ -13,16 +13,8 @@ from typing import Final
 from ductor.engine.announcing import announcements
 from ductor.engine.closing import owed
 from ductor.engine.context import Load, NodeContext, TickContext
-from ductor.engine.decide import (
-    MAX_CHECK_MS,
-    PAGES_PER_TICK,
-    decide,
-    decide_aborted,
-    decide_due,
-    decide_end,
-    decide_ready,
-    soonest_due,
-)
+from ductor.engine.decide import decide, decide_aborted, decide_end, decide_ready
+from ductor.engine.due import MAX_CHECK_MS, PAGES_PER_TICK, decide_due, soonest_due
 from ductor.engine.evolve import DUTY_CHECK_MS, owes
 from ductor.engine.graph import Graph
 from ductor.engine.items import (

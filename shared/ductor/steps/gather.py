@@ -9,7 +9,7 @@ import msgspec
 
 from ductor.engine.behaviour import Plain
 from ductor.engine.context import NodeContext
-from ductor.engine.decide import PAGES_PER_TICK
+from ductor.engine.due import PAGES_PER_TICK
 from ductor.engine.outcome import complete, fail
 from ductor.engine.regions import ROOT
 from ductor.engine.scopes import Place, in_item

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ductor.engine.decide import REPEATS
 from ductor.engine.evolve import evolve, owes
 from ductor.engine.graph import Graph
+from ductor.engine.operating import REPEATS
 from ductor.engine.scopes import find
 from ductor.model import transition as tr
 from ductor.model.enums import Join, NodeStatus, RunStatus, StepType

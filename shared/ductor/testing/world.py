@@ -223,7 +223,7 @@ class World(Records):
                 stack.enter_context(patch("ductor.app.commit.MAX_HEADER_BYTES", self.profile.header_bytes))
             stack.enter_context(patch("ductor.steps.scatter.ITEMS_PER_PAGE", 2))
             stack.enter_context(patch("ductor.engine.tick.PAGES_PER_TICK", 2))
-            stack.enter_context(patch.multiple("ductor.engine.decide", PAGES_PER_TICK=2, LOOKS_PER_TICK=3))
+            stack.enter_context(patch.multiple("ductor.engine.due", PAGES_PER_TICK=2, LOOKS_PER_TICK=3))
             stack.enter_context(patch("ductor.steps.gather.PAGES_PER_TICK", 2))
             stack.enter_context(patch.multiple("ductor.app.batches", PAGE=2, PAGES_AT_ONCE=1, PAGES_PER_MESSAGE=1))
             yield

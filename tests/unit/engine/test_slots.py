@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulation.scene import action, flow
 
 from ductor.engine.context import TickContext
-from ductor.engine.decide import decide_due, soonest_due
+from ductor.engine.due import decide_due, soonest_due
 from ductor.engine.graph import compile_graph
 from ductor.model.enums import RunStatus
 from ductor.model.run import Origin, RunState

@@ -121,6 +121,20 @@ def test_what_not_even_a_draft_may_hold_is_refused_at_its_field(open_page: OpenP
     assert read(counter.client, made["id"])["draft_revision"] == 1
 
 
+def test_a_number_that_a_browser_cannot_keep_is_never_saved_as_another_one(open_page: OpenPage, counter: Shop) -> None:
+    exact = 9007199254740993
+    args = {"n": exact, "text": str(exact)}
+    made = draft(
+        counter.client, steps=[{"ref": "greet", "type": "action", "action": "core.echo", "args": args}], edges=[]
+    )
+    page = open_page(f"/definitions/{made['id']}/edit")
+    expect(page.get_by_role("region", name="Problems")).to_contain_text("NUMBER_TOO_LARGE")
+    change(page, "A draft", "Another title")
+    expect(page.get_by_text("Not saved", exact=True)).to_be_visible()
+    kept = read(counter.client, made["id"])
+    assert (kept["draft_revision"], kept["steps"][0]["args"]["n"]) == (1, exact)
+
+
 @pytest.mark.parametrize("mine", [True, False])
 def test_two_people_who_edit_one_draft(open_page: OpenPage, counter: Shop, mine: bool) -> None:
     made = draft(counter.client)

@@ -146,7 +146,7 @@ class Dispatcher:
             case ArmWake(at):
                 self._timers.arm(state.run_id, at)
             case Nudge():
-                now, number = self._clock.now_ms(), state.version
+                now, number = self._clock.now_ms(), state.last.nudge
                 replies.append(Intent(mark, state.run_id, IntentKind.NUDGE, at=now, generation=number))
             case CheckAttempt(node, attempt, _):
                 self._check(graph, state, node, attempt, mark, tasks, replies)

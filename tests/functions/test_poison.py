@@ -14,9 +14,10 @@ from tests.functions.world import SECOND, AwsWorld, Killed
 
 from ductor.adapters.aws.faults import AwsRefusedError
 from ductor.adapters.aws.queue import SqsQueue
+from ductor.app.claims import Claimed, Finished
 from ductor.app.commit import Committer
 from ductor.app.headers import run_pk
-from ductor.app.worker import Claimed, Finished, Worker
+from ductor.app.worker import Worker
 from ductor.lambdas.poison import HOPELESS, SUSPICIOUS
 from ductor.model.attempt import Attempt, AttemptStatus, attempt_sk
 from ductor.model.intent import Intent, IntentKind

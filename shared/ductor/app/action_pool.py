@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from ductor.app.worker import Claimed, Finished, Worker
+from ductor.app.claims import Claimed, Finished
+from ductor.app.worker import Worker
 from ductor.model.errors import StepError, raised
 from ductor.ports import UnavailableError, Unit
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence, Set
 from typing import Final, Protocol
 
 from ductor.app.action_pool import ActionPool
+from ductor.app.claims import Claimed, Finished
 from ductor.app.coordinator import Coordinator, Handled, retry_after_ms
-from ductor.app.worker import Claimed, Finished, Worker
+from ductor.app.worker import Worker
 from ductor.model.intent import Intent
 from ductor.ports import Message, Queue, UnavailableError, Unit
 

@@ -8,7 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Final, Protocol
 
-from ductor.app.worker import Claimed, Finished, Worker
+from ductor.app.claims import Claimed, Finished
+from ductor.app.worker import Worker
 from ductor.lambdas.telemetry import Telemetry
 from ductor.ports import Message, Outgoing, UnavailableError
 

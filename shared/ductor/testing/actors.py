@@ -11,8 +11,9 @@ from typing import Final
 
 import msgspec
 
+from ductor.app.claims import Claimed, Finished
 from ductor.app.coordinator import Coordinator, Handled
-from ductor.app.worker import Claimed, Finished, Worker
+from ductor.app.worker import Worker
 from ductor.model.errors import StepError
 from ductor.ports import Clock, Message, Queue, UnavailableError
 from ductor.testing.doubles import Doubles

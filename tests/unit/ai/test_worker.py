@@ -11,7 +11,8 @@ from tests.unit.ai.room import Room, says
 from tests.unit.worker.desk import LEASE_MS, RUN, Desk
 
 from ductor.actions.ai.model import AiCode, ai_error
-from ductor.app.worker import Claimed, Worker, WorkerDoors, WorkerSettings
+from ductor.app.claims import Claimed
+from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.model.attempt import AttemptStatus, ModelUse
 from ductor.model.payload import Inline
 from ductor.ports import UnavailableError

@@ -11,8 +11,9 @@ from ductor.actions.action import Action
 from ductor.actions.context import ActionContext
 from ductor.actions.registry import ActionRegistry
 from ductor.app.attempts import Attempts, Row
+from ductor.app.claims import Claimed
 from ductor.app.payloads import PayloadStore
-from ductor.app.worker import Claimed, Worker, WorkerDoors, WorkerSettings
+from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask
 from ductor.model.intent import Intent
 from ductor.model.payload import Inline, Payload

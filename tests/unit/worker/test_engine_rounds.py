@@ -12,9 +12,9 @@ from tests.benchmarks.local import publish
 
 from ductor.app.access import Caller
 from ductor.app.admission import TriggerRequest
+from ductor.app.claims import Finished
 from ductor.app.coordinator import Coordinator
 from ductor.app.engine_loop import EngineLoop
-from ductor.app.worker import Finished
 from ductor.bootstrap.local_app import LocalApp, local_app
 from ductor.model.enums import RunStatus
 from ductor.ports import UnavailableError

@@ -9,7 +9,7 @@ from tests.unit.worker.desk import RUN, Desk, does, raises, returns
 
 from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError
-from ductor.app.worker import Finished
+from ductor.app.claims import Finished
 from ductor.model.errors import StepError
 from ductor.model.payload import MAX_OUTPUT_BYTES, BlobRef, RowRef
 

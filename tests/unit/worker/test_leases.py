@@ -8,7 +8,8 @@ import pytest
 from tests.unit.worker.desk import LEASE_MS, Desk, does, returns
 
 from ductor.actions.context import ActionContext
-from ductor.app.worker import Claimed, Worker
+from ductor.app.claims import Claimed
+from ductor.app.worker import Worker
 from ductor.model.attempt import AttemptStatus
 from ductor.ports import UnavailableError
 from ductor.testing.memory import MemoryTable

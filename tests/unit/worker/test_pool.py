@@ -26,8 +26,9 @@ from ductor.adapters.local.unit import SqliteUnit
 from ductor.app import action_pool
 from ductor.app.action_pool import ActionPool
 from ductor.app.attempts import Attempts
+from ductor.app.claims import Claimed
 from ductor.app.payloads import PayloadStore
-from ductor.app.worker import Claimed, Worker, WorkerDoors, WorkerSettings
+from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask
 from ductor.model.payload import Inline
 from ductor.ports import Outgoing, QueueName

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import msgspec
 import pytest
 from tests.simulation.mutants import Mutant
-from tests.simulation.scene import Scene, action, held
-from tests.simulation.test_scopes import repeated
+from tests.simulation.scene import Scene, action, edge, flow, held
+from tests.simulation.test_scopes import gather, repeated, scatter
 
 from ductor.app.resends import Resends
 from ductor.engine.due import LOOKS_PER_TICK
@@ -224,6 +224,24 @@ def test_rule_19_a_nudge_that_a_stall_kept_back_goes_on_after_the_redrive() -> N
         while scene.deliver():
             pass
         assert scene.tasks >= 10  # all are handed out, without a result that would have brought the next tick
+        works_off(scene)
+
+
+def test_rule_19_work_that_begins_after_a_nudge_came_for_nothing_is_gone_on_with() -> None:
+    first, second = scatter("s", "[1, 2, 3]"), scatter("t", "TRIGGER.payload")
+    parts = [first, action("a"), gather("g"), second, action("b"), gather("h")]
+    ways = [edge("s", "a"), edge("a", "g"), edge("g", "t"), edge("t", "b"), edge("b", "h")]
+    with patch("ductor.engine.tick.STARTS_PER_TICK", 2):
+        scene = Scene(flow(*parts, *ways), list(range(10)))
+        scene.control("resume", "nothing-to-resume")
+        scene.deliver(1)
+        scene.deliver(1)  # the request brings a tick, which finishes what the nudge behind it was for
+        assert (scene.tasks, nudges(scene)) == (3, 1)
+        scene.deliver(1)
+        scene.work()
+        while scene.deliver():
+            pass
+        assert scene.tasks == 10
         works_off(scene)
 
 

@@ -235,10 +235,11 @@ def _nudges(ctx: TickContext, intents: Sequence[Intent]) -> bool:
 def _on_its_way(state: RunState, intents: Sequence[Intent]) -> int:
     """The nudge of an earlier commit that has not arrived yet, by the number of that commit; 0 = none.
 
-    Copies of one that has arrived, which a repeated send leaves behind, have the number of a commit long gone.
+    Copies of one that has arrived, which a repeated send leaves behind, have the number of a commit long gone; one
+    that an earlier release has sent has none.
     """
     wanted = state.last.nudge
-    arrived = any(intent.kind is IntentKind.NUDGE and intent.generation == wanted for intent in intents)
+    arrived = any(intent.kind is IntentKind.NUDGE and intent.generation in (0, wanted) for intent in intents)
     return 0 if arrived else wanted
 
 

@@ -66,6 +66,7 @@ MAX_AUDIT_SCAN: Final = 5_000
 """Transitions looked at for one page of the audit trail."""
 
 _MAX_ID_LENGTH: Final = 64
+_MAX_NODE_LENGTH: Final = 256
 _attempts = msgspec.json.Decoder(Attempt)
 _stalls = msgspec.json.Decoder(Stall)
 
@@ -185,13 +186,21 @@ class Runs:
         more = seal(bound_to, str(shown[-1].seq)) if len(entries) > size else None
         return EventPage(tuple(self._events(state, presenter, shown)), more)
 
-    def attempts(self, caller: Caller, run_id: str, limit: int | None, cursor: str | None) -> AttemptPage:
-        """Every recorded attempt, by node and number. Steps that run inside the coordinator have none."""
+    def attempts(
+        self, caller: Caller, run_id: str, limit: int | None, cursor: str | None, node: str = ""
+    ) -> AttemptPage:
+        """Every recorded attempt, by node and number; those of one node only, if it is named.
+
+        Steps that run inside the coordinator have none.
+        """
         require(caller, Scope.WORKFLOW_READ)
         _, state = self._state(caller, run_id)
-        size, bound_to = page_size(limit), binding(caller.tenant, ["attempts", run_id])
+        if node and (len(node) > _MAX_NODE_LENGTH or node.partition("@")[0] not in self._steps(state)):
+            raise node_not_found()
+        size, bound_to = page_size(limit), binding(caller.tenant, ["attempts", run_id, *([node] if node else [])])
         after = unseal(bound_to, cursor)
-        page = self._table.query(run_pk(run_id), low=after or "A#", high="A#~", limit=size + 2)
+        prefix = f"A#{node}#" if node else "A#"
+        page = self._table.query(run_pk(run_id), low=after or prefix, high=f"{prefix}~", limit=size + 2)
         rows = [item for item in page.items if item.sk != after]
         recorded = [_attempts.decode(item.body) for item in rows[:size]]
         presenter = self._presenter(state, self._definition(state), [attempt.task.input for attempt in recorded])

@@ -311,6 +311,19 @@ def test_attempts_page_by_node_and_number(world: World, run_id: str) -> None:
     assert seen == [(node, number) for node in ("hashed", "shown") for number in (1, 2, 10)]
 
 
+def test_attempts_of_one_node_are_read_alone(world: World, run_id: str) -> None:
+    for node in ("hashed", "shown", "shown@1"):
+        for number in (1, 2, 10):
+            claim(world, run_id, node, number, started_at=1)
+    first = world.runs.attempts(world.caller, run_id, 2, None, "shown")
+    rest = world.runs.attempts(world.caller, run_id, 2, first.next_cursor, "shown")
+    found = [(attempt.node, attempt.attempt) for attempt in (*first.items, *rest.items)]
+    assert (found, rest.next_cursor) == ([("shown", number) for number in (1, 2, 10)], None)
+    for unknown in ("nothing", "shown@" + "9" * 300):
+        with pytest.raises(RefusedError, match="no such step"):
+            world.runs.attempts(world.caller, run_id, None, None, unknown)
+
+
 class TestOutputs:
     def test_programs_get_values_unredacted(self, world: World, run_id: str) -> None:
         done = NodeState(status=NodeStatus.COMPLETED, output=Inline({"card": "4111"}))

@@ -86,7 +86,15 @@ class RunReadRoutes:
                 query=("scope", *pages),
                 scope=_SCOPE,
             ),
-            Route("GET", f"{_V2}/attempts", "Attempts", self._attempts, FlatPage[Attempt], query=pages, scope=_SCOPE),
+            Route(
+                "GET",
+                f"{_V2}/attempts",
+                "Attempts",
+                self._attempts,
+                FlatPage[Attempt],
+                query=("node", *pages),
+                scope=_SCOPE,
+            ),
             Route("GET", f"{_V2}/audit", "Audit trail", self._audit, FlatPage[AuditEntry], query=pages, scope=_SCOPE),
             Route(
                 "GET",
@@ -141,8 +149,9 @@ class RunReadRoutes:
         return flat(SnapshotAnswer, page, call.metadata())
 
     def _attempts(self, call: Call) -> FlatPage[Attempt]:
-        query = call.query(*PAGE_PARAMETERS)
-        page = self._runs.attempts(call.caller, call.ids["run_id"], query.integer("limit"), query.text("cursor"))
+        query = call.query("node", *PAGE_PARAMETERS)
+        limit, cursor, node = query.integer("limit"), query.text("cursor"), query.text("node") or ""
+        page = self._runs.attempts(call.caller, call.ids["run_id"], limit, cursor, node)
         shown = [Attempt.model_validate(item) for item in page.items]
         return FlatPage(items=shown, next_cursor=page.next_cursor, metadata=call.metadata())
 

@@ -59,7 +59,7 @@ export function poll(look, { fastest = 1000, slowest = 15_000, onError = () => {
   }
 
   const shown = () => {
-    if (!document.hidden && !finished) now();
+    if (!document.hidden) now();
   };
   document.addEventListener("visibilitychange", shown);
   run();

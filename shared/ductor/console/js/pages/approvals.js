@@ -8,6 +8,7 @@ import { setQuery } from "../router.js";
 import { button } from "../ui/buttons.js";
 import { dialog, field } from "../ui/dialog.js";
 import { emptyState, errorNotice, notice } from "../ui/notice.js";
+import { jsonView } from "../ui/json.js";
 import { toast } from "../ui/toast.js";
 import { typeIcon } from "../graph/icons.js";
 import { approvalReader, audienceWords } from "../operate/approvals.js";
@@ -84,13 +85,29 @@ function gateCard(gate, why, decide) {
         gate.node !== step.ref && h("span", { class: "chip" }, gate.node),
         run.subject_id && h("span", { class: "chip" }, [run.subject_type, run.subject_id].filter(Boolean).join(" ")),
         run.correlation_labels.map((label) => h("span", { class: "chip" }, `${label.key}=${label.id}`)),
-        h("span", { title: dateTime(gate.since) }, `waits since ${relative(gate.since)}`),
+        h("span", { title: dateTime(gate.since) }, `asked ${relative(gate.since)}`),
         gate.deadline && h("span", { title: dateTime(gate.deadline) }, `· until ${dateTime(gate.deadline)}`)),
       h("div", { class: "small muted break" }, `May be decided by ${audienceWords(step)}`, step.args?.approver_role && ` (${step.args.approver_role})`),
       why && notice("waiting", "Your key is not in the audience of this approval", h("span", null, why))),
     h("div", { class: "row wrap gate-actions" },
       button("Reject", { onclick: () => decide(gate, "reject"), why: why && "Your key is not in the audience" }),
       button("Approve", { kind: "primary", icon: "check", onclick: () => decide(gate, "approve"), why: why && "Your key is not in the audience" })));
+}
+
+/** What the run has found out by now, read when somebody looks: outputs that its steps do not hide, and its context. */
+function soFar(run) {
+  const body = h("div", { class: "small muted" }, "Reading…");
+  const details = h("details", null, h("summary", { class: "small" }, "What the run knows so far"), body);
+  details.addEventListener("toggle", async () => {
+    try {
+      const { nodes, context } = await api.get(`/api/v2/workflow-runs/${run.run_id}/snapshot`);
+      const outputs = Object.entries(nodes).filter(([, node]) => node.latest_output_json).map(([ref, node]) => [ref, JSON.parse(node.latest_output_json)]);
+      put(body, jsonView({ outputs: Object.fromEntries(outputs), context: context ?? {} }, { open: 3 }));
+    } catch (error) {
+      put(body, errorNotice(error));
+    }
+  }, { once: true });
+  return details;
 }
 
 /** @returns {Promise<boolean>} whether the decision was accepted */
@@ -100,11 +117,11 @@ async function decisionDialog(gate, verb, onRefused) {
   const path = `/api/v2/workflow-runs/${gate.run.run_id}/steps/${encodeURIComponent(gate.node)}:${verb}`;
   const answer = await dialog({
     title: `${approve ? "Approve" : "Reject"}: ${gate.step.title || gate.step.ref}`, action: approve ? "Approve" : "Reject", danger: !approve,
-    body: [h("p", { class: "muted small break" }, `Run ${gate.run.run_id}. May be decided by ${audienceWords(gate.step)}; who decides is the API key that you signed in with.`)],
+    body: [h("p", { class: "muted small break" }, `Run ${gate.run.run_id}. May be decided by ${audienceWords(gate.step)}; who decides is the API key that you signed in with.`), soFar(gate.run)],
     fields: [
       field({ name: "comment", label: "Comment", kind: "textarea", maxlength: 4000, hint: "Later steps can read it" }),
       field({ name: "approver_id", label: "Your name (a label)", placeholder: "ada" }),
-      field({ name: "payload", label: "Payload", kind: "json", rows: 3, placeholder: '{"limit": 5}', hint: "Any JSON; later steps read it as STEPS.….output.payload" }),
+      field({ name: "payload", label: "Payload", kind: "json", rows: 3, placeholder: '{"limit": 5}', hint: `Any JSON; later steps read it as STEPS.${gate.step.ref}.output.payload` }),
     ],
     submit: async (values) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));

@@ -61,7 +61,7 @@ export function render(ctx) {
 function head(schedule, control) {
   return h("div", { class: "page-head" },
     h("div", { class: "title-block" }, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/schedules" }, "Schedules"), " / ", schedule.environment),
-      h("div", { class: "row wrap" }, h("h1", { class: "break" }, schedule.family_slug), schedule.paused ? statusBadge("paused") : statusBadge("scheduled", "Active"))),
+      h("div", { class: "row wrap" }, h("h1", { class: "break" }, schedule.family_slug), schedule.paused ? statusBadge("paused") : statusBadge("published", "Active"))),
     h("div", { class: "row wrap" },
       h("a", { class: "button", href: href("/runs", { schedule: schedule.family_slug }) }, "Its runs"),
       button("Backfill…", { onclick: () => control(schedule, "backfill") }), button("Run now…", { onclick: () => control(schedule, "triggerNow") }),

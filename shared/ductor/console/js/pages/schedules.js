@@ -44,7 +44,7 @@ export function render(ctx) {
 function columns() {
   return [
     { title: "Workflow", cell: (one) => h("div", { class: "two-lines" }, h("a", { class: "strong cut", href: href(...at(one)) }, one.family_slug), h("span", { class: "muted small" }, `v${one.definition_version} · ${one.environment}`)) },
-    { title: "State", cell: (one) => (one.paused ? statusBadge("paused") : statusBadge("scheduled", "Active")) },
+    { title: "State", cell: (one) => (one.paused ? statusBadge("paused") : statusBadge("published", "Active")) },
     { title: "Timetable", cell: (one) => h("code", null, timetable(one)) },
     { title: "Next", class: "nowrap", cell: (one) => (one.next_occurrence_at ? h("span", { title: dateTime(one.next_occurrence_at) }, relative(one.next_occurrence_at)) : h("span", { class: "faint" }, "None")) },
     { title: "Last", class: "nowrap", cell: (one) => (one.last_occurrence ? h("span", { class: "row" }, outcomeBadge(one.last_occurrence), h("span", { class: "muted", title: dateTime(one.last_occurrence.scheduled_at) }, relative(one.last_occurrence.scheduled_at))) : h("span", { class: "faint" }, "Never")) },

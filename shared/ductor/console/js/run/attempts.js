@@ -11,12 +11,12 @@ import { statusBadge } from "../ui/status.js";
 const PAGE = 200;
 const MOST_PAGES = 10;
 
-/** All attempts of a run as far as ten pages go; `complete` says whether that was all. */
-export async function readAttempts(store, { signal } = {}) {
+/** All attempts of a run, or of one node, as far as ten pages go; `complete` says whether that was all. */
+export async function readAttempts(store, { node } = {}) {
   const found = [];
   let cursor;
   for (let page = 0; page < MOST_PAGES; page += 1) {
-    const answer = await api.get(`${store.paths.v2}/attempts`, { query: { limit: PAGE, cursor }, signal });
+    const answer = await api.get(`${store.paths.v2}/attempts`, { query: { limit: PAGE, cursor, node } });
     found.push(...answer.items);
     cursor = answer.next_cursor;
     if (!cursor) return { attempts: found, complete: true };
@@ -26,10 +26,10 @@ export async function readAttempts(store, { signal } = {}) {
 
 /** The attempts of one node, newest first, as elements. */
 export async function attemptsOf(store, id) {
-  const { attempts, complete } = await readAttempts(store);
-  const mine = attempts.filter((attempt) => attempt.node === id).reverse();
+  const { attempts, complete } = await readAttempts(store, { node: id });
+  const mine = attempts.reverse();
   return [
-    !complete && notice("idle", "", "The run has more attempts than are looked through here."),
+    !complete && notice("idle", "", "The step has more attempts than are shown here."),
     mine.length ? mine.map((attempt, index) => one(attempt, index === 0)) : h("p", { class: "faint small" }, "None has been taken by a worker yet."),
   ];
 }

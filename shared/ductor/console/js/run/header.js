@@ -2,7 +2,7 @@
 
 import { h, put } from "../dom.js";
 import { api } from "../api.js";
-import { between, dateTime, money, phrase } from "../format.js";
+import { between, dateTime, money, phrase, shortType } from "../format.js";
 import { href } from "../router.js";
 import { button, copyButton } from "../ui/buttons.js";
 import { icon } from "../ui/icons.js";
@@ -10,7 +10,7 @@ import { ago, live } from "../ui/live.js";
 import { errorNotice, notice } from "../ui/notice.js";
 import { statusBadge, terminal } from "../ui/status.js";
 import { runControls } from "./controls.js";
-import { waitSentence } from "./words.js";
+import { waitDetail, waitSentence } from "./words.js";
 
 /** @returns {HTMLElement & {show: function(object): void}} */
 export function runHeader(store) {
@@ -28,7 +28,7 @@ export function runHeader(store) {
     if (!summary) return;
     put(title, crumbs(summary), h("div", { class: "row wrap" },
       h("h1", { class: "break" }, summary.subject_id ? `${summary.subject_type} ${summary.subject_id}` : summary.workflow_type), statusBadge(summary.status), summary.stalled && statusBadge("stalled")),
-      h("p", { class: "run-sentence muted break" }, live(() => sentence(summary))));
+      h("p", { class: "run-sentence muted break" }, live(() => sentence(summary, store.state))));
     // Made anew only when they change, so that an open menu stays open.
     const now = JSON.stringify([summary.status, Boolean(summary.stalled)]);
     if (now !== acts) {
@@ -57,14 +57,17 @@ function crumbs(summary) {
     h("code", { class: "break faint" }, summary.run_id), copyButton(summary.run_id, "Copy the run id"));
 }
 
-function sentence(summary) {
+function sentence(summary, state) {
   if (summary.stalled) return "The coordinator cannot advance this run. Nothing is lost: what arrives for it is kept in order.";
   if (terminal(summary.status)) {
     const took = between(summary.started_at, summary.finished_at);
     return `The run ${ENDS[summary.status] ?? `is ${phrase(summary.status)}`}${took ? ` after ${took}` : ""}${summary.reason ? `: ${summary.reason}` : ""}.`;
   }
   if (summary.status === "paused") return `The run is paused: nothing new starts until it is resumed.${summary.reason ? ` (${summary.reason})` : ""}`;
-  if (summary.waiting_on) return `${waitSentence(summary.waiting_on)}.`;
+  if (summary.waiting_on) {
+    const step = state.definition?.steps?.find((one) => one.ref === waitDetail(summary.waiting_on).step);
+    return `${waitSentence(summary.waiting_on, { type: shortType(step?.type) })}.`;
+  }
   if (summary.current_steps.length) return `At work: ${summary.current_steps.slice(0, 4).join(", ")}${summary.current_steps.length > 4 ? " and others" : ""}.`;
   return "The run is about to go on.";
 }

@@ -8,7 +8,7 @@ import { button, copyButton, iconButton } from "../ui/buttons.js";
 import { jsonTextView, jsonView } from "../ui/json.js";
 import { ago, live } from "../ui/live.js";
 import { errorNotice, notice } from "../ui/notice.js";
-import { statusBadge } from "../ui/status.js";
+import { ended, statusBadge } from "../ui/status.js";
 import { nodeControls } from "./node_controls.js";
 import { itemsView } from "./items.js";
 import { nodeOf, stepOf } from "./store.js";
@@ -42,7 +42,9 @@ export function nodePanel(store, select) {
     let node = nodeOf(store.state, id);
     if (!node && id.includes("@")) node = single = await readOne(store, id, single);
     if (mine !== id) return;
-    const now = JSON.stringify([node, store.state.summary.db_record_version, store.state.summary.status, store.state.summary.stalled]);
+    // Heartbeats of what is at work change no node: then the run's version says that something may have happened.
+    const moving = node && !ended(node.status) ? store.state.summary.db_record_version : 0;
+    const now = JSON.stringify([node, moving, store.state.summary.status, store.state.summary.stalled]);
     if (now === version) return;
     version = now;
     const scroll = element.scrollTop;
@@ -61,17 +63,18 @@ export function nodePanel(store, select) {
 
   function body(of, node) {
     const place = h("div", { class: "stack" }, h("p", { class: "faint small" }, "Reading attempts…"));
-    if (node.attempt > 0) attemptsOf(store, of).then((made) => put(place, made), (error) => put(place, errorNotice(error)));
+    const executed = node.attempt > 0 && shortType(node.type) !== "subworkflow";
+    if (executed) attemptsOf(store, of).then((made) => put(place, made), (error) => put(place, errorNotice(error)));
     return h("div", { class: "stack panel-body" },
       h("div", { class: "row wrap" }, statusBadge(node.status), node.attempt > 1 && h("span", { class: "chip" }, `attempt ${node.attempt}`), node.started_at && live(() => between(node.started_at, node.finished_at), { class: "muted" })),
       nodeControls(store, of, node),
-      node.waiting_on && h("p", { class: "break" }, live(() => `${waitSentence(node.waiting_on)}.`)),
+      node.waiting_on && h("p", { class: "break" }, live(() => `${waitSentence(node.waiting_on, { type: shortType(node.type) })}.`)),
       node.error && notice("failed", h("code", null, node.error.code), h("div", null, node.error.message), node.error.details !== null && jsonView(node.error.details, { open: 1 })),
       node.no_route && notice("waiting", "No edge fitted", "The step completed, but none of its edges was taken."),
       h("dl", { class: "facts small" }, times(node)),
       node.child_run_id && h("a", { class: "button", href: href(`/runs/${node.child_run_id}`) }, "Open the child run"),
       h("section", { class: "stack" }, h("h3", null, "Output"), output(store, of, node)),
-      node.attempt > 0 && h("section", { class: "stack" }, h("h3", null, "Attempts"), place),
+      executed && h("section", { class: "stack" }, h("h3", null, "Attempts"), place),
       definitionOf(of));
   }
 

@@ -18,7 +18,7 @@ export function stepsTab(store, select) {
       { title: "Attempts", class: "num wide-only c-attempts", cell: (row) => String(row.node.attempt || "–") },
       { title: "Began", class: "wide-only c-began", cell: (row) => ago(row.node.started_at) },
       { title: "Took", class: "num nowrap c-took", cell: (row) => (row.node.started_at ? live(() => between(row.node.started_at, row.node.finished_at)) : "–") },
-      { title: "Waits for, or its error", class: "wide-only", cell: (row) => h("div", { class: "clamp break muted" }, row.node.error ? `${row.node.error.code}: ${row.node.error.message}` : waitsFor(row.node.waiting_on)) },
+      { title: "Waits for, or its error", class: "wide-only", cell: (row) => h("div", { class: "clamp break muted" }, row.node.error ? `${row.node.error.code}: ${row.node.error.message}` : waitsFor(row.node.waiting_on, shortType(row.node.type))) },
     ],
   });
   list.classList.add("steps-table");

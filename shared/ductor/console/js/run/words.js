@@ -26,14 +26,15 @@ const WAITS = {
 };
 
 /** What is waited for, short: `a decision by role operator`. */
-export function waitsFor(waiting) {
+export function waitsFor(waiting, type = "") {
   if (!waiting) return "";
+  if (waiting.kind === "child" && type) return type === "scatter" ? "its items" : "its child run";
   const { rest } = waitDetail(waiting);
   return (WAITS[waiting.kind] ?? (() => rest || phrase(waiting.kind)))(rest);
 }
 
 /** A sentence about what a run waits for, with the step and the deadline. */
-export function waitSentence(waiting, now = Date.now()) {
+export function waitSentence(waiting, { now = Date.now(), type = "" } = {}) {
   if (!waiting) return "";
   const { step } = waitDetail(waiting);
   const end = instant(waiting.deadline_at);
@@ -42,7 +43,7 @@ export function waitSentence(waiting, now = Date.now()) {
   if (waiting.kind === "timer" && end !== null) return `${step ? `Step ${step}` : "The run"} goes on ${end > now ? relative(waiting.deadline_at, now) : "now"}`;
   if (waiting.kind === "retry" && end !== null) return `Step ${step} tries again ${end > now ? relative(waiting.deadline_at, now) : "now"}: ${waitDetail(waiting).rest}`;
   if (waiting.kind === "operator") return step ? `Step ${step} is paused until somebody resumes it` : "The run is paused until somebody resumes it";
-  return `${where}${waitsFor(waiting)}${until.replace(", until in ", ", at most another ").replace(" at the latest", "")}`;
+  return `${where}${waitsFor(waiting, type)}${until.replace(", until in ", ", at most another ").replace(" at the latest", "")}`;
 }
 
 /** One entry of the history as a sentence without its step. */

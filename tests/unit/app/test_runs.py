@@ -17,7 +17,7 @@ from ductor.app.views import WaitingOn
 from ductor.expressions.redaction import redact
 from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, attempt_sk
 from ductor.model.enums import NodeStatus, RunStatus
-from ductor.model.errors import ErrorCode, StepError
+from ductor.model.errors import ErrorCode, RefusedError, StepError
 from ductor.model.json import decode
 from ductor.model.payload import BlobRef, Inline
 from ductor.model.run import HistoryRow, LastTick, NodeState, RunState

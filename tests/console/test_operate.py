@@ -59,6 +59,8 @@ def test_an_approval_is_given_from_the_inbox(open_page: OpenPage, counter: Shop)
     expect(card).to_contain_text("invoice INV-1")
     card.get_by_role("button", name="Approve").click()
     dialog = page.get_by_role("dialog")
+    dialog.get_by_text("What the run knows so far").click()
+    expect(dialog.locator(".json")).to_contain_text("outputs")
     dialog.get_by_label("Comment").fill("fine <b>by</b> me")
     dialog.get_by_label("Payload").fill('{"limit": 5}')
     dialog.get_by_role("button", name="Approve", exact=True).click()
@@ -134,7 +136,7 @@ def test_a_schedule_is_paused_and_resumed(open_page: OpenPage, counter: Shop, sc
     expect(page.get_by_role("table", name="Audit")).to_contain_text("holidays")
     page.get_by_role("button", name="Resume…").click()
     confirm(page, "Resume")
-    expect(page.locator(".page-head .badge[data-status=scheduled]")).to_be_visible()
+    expect(page.locator(".page-head .badge[data-status=published]")).to_be_visible()
     assert counter.client.get(f"/api/workflow-schedules/{schedule}").json()["data"]["paused"] is False
 
 

@@ -49,6 +49,10 @@ def test_the_coordinator_imports_nothing_heavy(world: AwsWorld) -> None:
     assert not [name for name in modules if name.startswith(("ductor.api", "ductor.validation", "ductor.actions"))]
 
 
+def test_the_api_imports_what_applies_schemas_when_it_meets_one(world: AwsWorld) -> None:
+    assert not [name for name in imported("api", world)["modules"] if name.partition(".")[0] == "jsonschema"]
+
+
 def test_the_coordinator_is_imported_in_time(world: AwsWorld) -> None:
     took: list[float] = []
     while not took or (min(took) > LIMIT_MS and len(took) < TRIES):

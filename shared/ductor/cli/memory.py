@@ -1,8 +1,9 @@
-"""How a long-lived server gives memory back. Concerns one C library; anywhere else it does nothing."""
+"""How a long-lived server treats its memory: what it gives back, and what it need not look through again and again."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
 from typing import Final
 
@@ -26,3 +27,17 @@ def return_large_blocks() -> bool:
     except (OSError, AttributeError):
         return False
     return all(mallopt(parameter, _LARGE) == 1 for parameter in (_MMAP_THRESHOLD, _TRIM_THRESHOLD))
+
+
+def put_off_collection() -> None:
+    """Look for unreachable cycles later: a start makes 60,000 objects that stay, and looking at them takes 0.1 s."""
+    gc.disable()
+
+
+def begin_collection() -> None:
+    """From now on look for cycles, but never again among what the start has made.
+
+    That is as much as lives on later: every full collection would take 20 ms, in the middle of a round.
+    """
+    gc.freeze()
+    gc.enable()

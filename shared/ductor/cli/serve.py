@@ -18,7 +18,7 @@ import typer
 
 from ductor import __version__
 from ductor.cli.failure import Failure
-from ductor.cli.memory import return_large_blocks
+from ductor.cli.memory import begin_collection, put_off_collection, return_large_blocks
 from ductor.cli.options import LogLevel
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def run(options: Options, *, began: float) -> None:
     Runs in flight at the stop go on at the next start. Raises Failure when the server cannot start.
     """
     return_large_blocks()
+    put_off_collection()
     with _listen(options.host, options.port) as listener:
         url = address(options.host, int(listener.getsockname()[1]))
         local = _start(options, url)
@@ -108,6 +109,7 @@ def _serve(local: LocalApp, listener: socket.socket, log_level: LogLevel, on_rea
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             on_ready()
+            begin_collection()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             local.hang_up()

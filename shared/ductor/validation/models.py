@@ -14,7 +14,6 @@ from ductor.steps.reading import clipped
 from ductor.validation.connections import DIRECT, Call, check_connection
 from ductor.validation.context import Context, Standing
 from ductor.validation.found import Found
-from ductor.validation.input_schema import check_input_schema
 from ductor.validation.view import View
 
 AI_STEPS: Final = frozenset({StepType.AI_ACTION, StepType.AI_AGENT})
@@ -47,6 +46,8 @@ def _check_model_connection(step: Step, context: Context, found: Found) -> None:
 
 def _schema_faults(step: Step, schema: dict[str, object]) -> Iterator[Violation]:
     """The rules of an `input_schema` hold for answers too."""
+    from ductor.validation.input_schema import check_input_schema
+
     for violation in check_input_schema(schema):
         path = violation.field.removeprefix("input_schema")
         yield Violation(f"{step.ref}.args.output_schema{path}", CODE, violation.message, Severity.ERROR)

@@ -12,7 +12,6 @@ from ductor.schedules.occurrences import local_times_skipped
 from ductor.steps.duration import FORMS, MAX_DURATION_MS, parse_duration
 from ductor.steps.wait import parse_instant
 from ductor.validation.found import Found
-from ductor.validation.input_schema import InputValidator
 
 MIN_RATE_MS: Final = 60_000
 """The shortest rate: one minute, the resolution of every scheduler behind it."""
@@ -38,6 +37,8 @@ def check_schedule(schedule: dict[str, JSON], now: int, found: Found) -> None:
 
 def check_scheduled_input(schedule: dict[str, JSON], schema: JSON, found: Found) -> None:
     """Report an input that the definition's own schema, which is sound, would refuse at every occurrence."""
+    from ductor.validation.input_schema import InputValidator
+
     given = schedule.get("input")
     try:
         fault = next(InputValidator(schema).iter_errors({} if given is None else given), None)

@@ -18,7 +18,6 @@ from ductor.validation.expressions import Checker
 from ductor.validation.fields import check_fields
 from ductor.validation.found import Found
 from ductor.validation.graph import ancestors, check_graph
-from ductor.validation.input_schema import check_input_schema
 from ductor.validation.models import check_models
 from ductor.validation.nesting import check_nesting
 from ductor.validation.schedule import check_schedule, check_scheduled_input
@@ -59,6 +58,8 @@ def _check_document(reading: Reading, context: Context, found: Found) -> None:
     if "schedule" in document:
         check_schedule(document["schedule"], context.now, found)
     if "input_schema" in document:
+        from ductor.validation.input_schema import check_input_schema
+
         broken = list(check_input_schema(document["input_schema"]))
         for violation in broken:
             found.add(violation)

@@ -136,7 +136,7 @@ class Database:
 
     def signal(self, name: str) -> Signal:
         """The signal of that name, raised after each commit that touched it."""
-        return self._signals.setdefault(name, Signal())
+        return self._signals.get(name) or self._signals.setdefault(name, Signal())
 
     def touch(self, name: str, count: int) -> None:
         """Inside a transaction: once it has committed, wake up to `count` waiters for that signal."""

@@ -244,3 +244,9 @@ def test_a_base64_body_is_read(world: ApiWorld) -> None:
 def test_a_null_byte_travels_through_a_trigger(world: ApiWorld) -> None:
     path = TRIGGER.format(definition=world.published())
     assert world.call("POST", path, {"input": "\x00", "idempotency_key": "\x00"}).status == 202
+
+
+@pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, _ in ROUTES])
+def test_a_parameter_that_no_route_reads_is_refused_on_every_route(existing: Existing, method: str, path: str) -> None:
+    answer = existing.world.call(method, existing.path(path), "", query="idempotency_key=k-1")
+    assert (answer.status, answer.codes[0]) == (400, ("idempotency_key", "FIELD_UNKNOWN"))

@@ -38,3 +38,10 @@ def test_a_run_by_one_of_its_ids(world: ApiWorld, name: str) -> None:
     summary = world.call("GET", f"{RUNS}/{run_id}").json["data"]["summary"]
     query = f"{name}={run_id if name == 'q' else summary[name]}"
     assert [run["run_id"] for run in world.call("GET", RUNS, query=query).json["data"]] == [run_id]
+
+
+@pytest.mark.parametrize("name", ["status", "workflow_type", "active_only", "started_after", "q", "limit"])
+def test_a_filter_that_is_given_twice_is_refused_and_none_of_them_dropped(world: ApiWorld, name: str) -> None:
+    answer = world.call("GET", RUNS, query=f"{name}=1&{name}=2")
+    assert answer.status == 400
+    assert (name, "FIELD_INVALID") in answer.codes

@@ -116,7 +116,7 @@ class Query:
         for name in values:
             if name not in names and not (prefixes and name.startswith(prefixes)):
                 raise invalid(
-                    "FIELD_UNKNOWN", f"there is no parameter {name[:100]!r} here; known: {', '.join(names)}", name
+                    "FIELD_UNKNOWN", f"there is no parameter {name[:100]!r} here; known: {', '.join(names) or 'none'}", name
                 )
 
     def text(self, name: str) -> str | None:

@@ -120,6 +120,8 @@ class Router:
             # A limit that is too low must still let itself be raised.
             if self._rates is not None and not route.path.startswith(_ADMIN):
                 self._rates.pass_one(call.caller.tenant)
+            if not route.query:
+                call.query()  # a parameter that nobody reads would be one that somebody relies on
         answer = route.handle(call)
         if isinstance(answer, Page):
             return _response(route.status, answer.body, answer.content_type)

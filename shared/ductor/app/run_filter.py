@@ -74,6 +74,8 @@ def read_filter(query: Iterable[tuple[str, str]], now: int) -> RunFilter:
     labels: list[tuple[str, str]] = []
     attributes: list[tuple[str, str]] = []
     for name, value in query:
+        if name in fields:
+            raise invalid("FIELD_INVALID", "give this parameter once", name)
         if len(value) > _MAX_TEXT:
             raise invalid("FIELD_INVALID", f"at most {_MAX_TEXT} characters", name)
         label = _label_key(name)

@@ -1,4 +1,4 @@
-"""What a tick asks for: commands that follow from its transitions, or after a nudge from the state alone. Sends none."""
+"""What a tick asks for: commands that follow from its transitions, or, after a nudge, from the state alone."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from typing import Final, Protocol
 
 import msgspec
@@ -94,12 +93,6 @@ class Dispatcher:
         self._attempts = attempts
         self._clock = clock
         self._ids = ids
-
-    def sending(self, steps: Sender) -> Dispatcher:
-        """The same dispatcher with another way to the step workers."""
-        other = copy(self)
-        other._steps = steps
-        return other
 
     def send(self, graph: Graph, state: RunState, commands: Sequence[Command], fresh: bool = False) -> None:
         """Carry out `commands`. Ids derive from run, version and place; `fresh` adds a new part for a re-send."""

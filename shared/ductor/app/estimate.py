@@ -65,7 +65,7 @@ def estimate(used: Used, facts: Facts, at_least: int) -> Usage:
     usage = Usage()
     for part in (_admission(facts), _ticks(used, facts, batch), _attempts(used, batch), _wakes(used, batch)):
         usage.add(part)
-    usage.add(_events(used))
+    usage.add(_events(used, batch))
     return usage
 
 
@@ -122,9 +122,9 @@ def _wakes(used: Used, batch: float) -> Usage:
     return usage
 
 
-def _events(used: Used) -> Usage:
-    """Whoever tells of the run first looks whether a definition listens."""
-    return Usage(bus_events=used.events, table_reads=used.events)
+def _events(used: Used, batch: float) -> Usage:
+    """Whoever tells of the runs of a batch first looks whether a definition listens."""
+    return Usage(bus_events=used.events, table_reads=used.events / batch)
 
 
 def _invoked(invocations: float, things: float, duration: Duration) -> Usage:

@@ -33,7 +33,8 @@ _PAGE: Final = 100
 _MAX_TEXT: Final = 512
 
 
-Heard = Callable[[str, Collection[str]], bool]
+Heard = Callable[[str, Collection[str]], Collection[str]]
+"""Of a tenant's events, by their names, those that a definition listens to."""
 
 
 class Untold:
@@ -76,8 +77,7 @@ class Untold:
 class Lifecycle:
     """The handler of `Announce`, for `Dispatcher`. Without `untold`, what the bus does not take is tried again as
 
-    all commands are, and until then the run waits. `heard` says whether a definition of a tenant listens to one of
-    these events; without it all are told as if one did.
+    all commands are, and until then the run waits. Without `heard` all are told as if a definition listened.
     """
 
     def __init__(self, bus: Bus, untold: Untold | None = None, heard: Heard | None = None) -> None:
@@ -86,24 +86,41 @@ class Lifecycle:
         self._heard = heard
 
     def announce(self, _graph: Graph, state: RunState, command: Command, _mark: str) -> Iterable[Intent]:
-        """Put the events on the bus, in order. Raises UnavailableError when they are neither there nor kept."""
-        assert isinstance(command, Announce)
-        names = {told.name for told in command.told}
-        unheard = self._heard is not None and not self._heard(state.origin.tenant, names)
-        pending: Sequence[Telling] = [_telling(state, told, unheard) for told in command.told]
+        """Tell what a commit says has happened."""
+        self.tell(tellings(state, command))
+        return ()
+
+    def tell(self, events: Sequence[Telling]) -> None:
+        """Put them on the bus, in order. Raises UnavailableError when they are neither there nor kept."""
+        pending = self._judged(events)
         try:
             for _ in range(TRIES):
                 failed = set(self._bus.put(pending))
                 pending = [telling for place, telling in enumerate(pending) if place in failed]
                 if not pending:
-                    return ()
+                    return
         except UnavailableError:
             if self._untold is None:
                 raise
         if self._untold is None:
             raise UnavailableError(f"the bus did not take {len(pending)} events")
         self._untold.keep(pending)
-        return ()
+
+    def _judged(self, events: Sequence[Telling]) -> Sequence[Telling]:
+        """The events, with what nobody listens to marked; one look for each tenant, after all of them have happened."""
+        if self._heard is None:
+            return events
+        names: dict[str, set[str]] = {}
+        for one in events:
+            names.setdefault(one.tenant, set()).add(one.event.event_name)
+        heard = {tenant: self._heard(tenant, asked) for tenant, asked in names.items()}
+        return [msgspec.structs.replace(one, unheard=one.event.event_name not in heard[one.tenant]) for one in events]
+
+
+def tellings(state: RunState, command: Command) -> list[Telling]:
+    """The events of an `Announce` of the run's last commit."""
+    assert isinstance(command, Announce)
+    return [_telling(state, told) for told in command.told]
 
 
 def untold_row(telling: Telling) -> Put:
@@ -143,7 +160,7 @@ def _partition(number: int) -> str:
     return f"UT#{number}"
 
 
-def _telling(state: RunState, told: Announced, unheard: bool) -> Telling:
+def _telling(state: RunState, told: Announced) -> Telling:
     event = Event(
         event_name=told.name,
         event_id=f"{state.run_id}:{told.seq}",
@@ -151,7 +168,7 @@ def _telling(state: RunState, told: Announced, unheard: bool) -> Telling:
         received_at=state.updated_at,
         depth=state.origin.depth,
     )
-    return Telling(state.origin.tenant, event, unheard)
+    return Telling(state.origin.tenant, event)
 
 
 def _payload(state: RunState, seq: int) -> dict[str, JSON]:

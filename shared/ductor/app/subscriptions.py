@@ -71,14 +71,16 @@ class Subscriptions:
             if item is not None and item.version <= row.version:
                 self._table.write((Delete(pk, sk, item.version),))
 
-    def heard(self, tenant: str, names: Collection[str]) -> bool:
-        """Whether any family may be started by one of these events, which share their first segment. One read.
+    def heard(self, tenant: str, names: Collection[str]) -> Collection[str]:
+        """Those of these events, which share their first segment, that may start a run of any family. One read.
 
-        Consistent: what happens after a publication is heard. True as well when there are too many rows to look at.
+        Consistent: what happens after a publication is heard. All of them when there are too many rows to look at.
         """
         page = self._table.query(_partition(tenant, next(iter(names), "")), limit=PAGE)
         patterns = {item.sk.rsplit("#", 1)[0] for item in page.items}
-        return page.cursor is not None or any(matches(pattern, name) for pattern in patterns for name in names)
+        if page.cursor is not None:
+            return names
+        return {name for name in names if any(matches(pattern, name) for pattern in patterns)}
 
     def families(self, tenant: str, event_name: str) -> list[str]:
         """The slugs of families that may be started by the event, in order; consistent."""

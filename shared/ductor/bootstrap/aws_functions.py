@@ -26,7 +26,7 @@ def coordinator(made: Parts | None = None) -> Handler:
     from ductor.app.lifecycle import Lifecycle, Untold
     from ductor.app.subscriptions import Subscriptions
     from ductor.bootstrap import engine
-    from ductor.lambdas.holding import HeldTasks
+    from ductor.lambdas.holding import HeldSends
     from ductor.lambdas.intents import IntentBatches
     from ductor.lambdas.poison import Poison
     from ductor.lambdas.telling import TellingCommitter
@@ -38,14 +38,15 @@ def coordinator(made: Parts | None = None) -> Handler:
         of.use.batches.deliver(intents)  # imported when there is one
 
     told = Lifecycle(of.bus, Untold(of.table), Subscriptions(of.table, doors.library).heard)
-    tasks = HeldTasks(of.steps)
-    dispatcher = engine.dispatcher(doors, steps=of.steps, timers=of.timers, announce=told.announce, tasks=tasks)
+    held = HeldSends(of.steps, told.tell)
+    dispatcher = engine.dispatcher(doors, steps=of.steps, timers=of.timers, announce=held.announce, tasks=held)
     committer = engine.committer(doors, partial(TellingCommitter, tell=telemetry.tenant, disarm=of.timers.disarm))
-    # A redrive deletes what it has sent.
-    stalls = engine.stalls(doors, committer, dispatcher.sending(of.steps))
+    # A redrive deletes what it has sent, and the end of a stalled run overwrites what was to be told.
+    at_once = engine.dispatcher(doors, steps=of.steps, timers=of.timers, announce=told.announce)
+    stalls = engine.stalls(doors, committer, at_once)
     # It remembers no runs: their next batch may go to another process, and a commit upon an old state is billed too.
     applying = engine.coordinator(doors, committer, dispatcher, stalls, batches=go_on)
-    batches = IntentBatches(applying, Poison(of.table, stalls), of.intents, tasks, telemetry)
+    batches = IntentBatches(applying, Poison(of.table, stalls), of.intents, held, telemetry)
     return telemetry.traced(lambda event, _: failures(batches.handle(messages_of(event))))
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from ductor.app.coordinator import Coordinator, Handled, retry_after_ms
-from ductor.lambdas.holding import HeldTasks
+from ductor.lambdas.holding import HeldSends
 from ductor.lambdas.poison import HOPELESS, SUSPICIOUS, Poison
 from ductor.lambdas.telemetry import Telemetry
 from ductor.ports import Message, UnavailableError
@@ -40,7 +40,7 @@ class IntentBatches:
     """Handles the batches of one function, one at a time."""
 
     def __init__(
-        self, coordinator: Coordinator, poison: Poison, queue: IntentsEnd, tasks: HeldTasks, telemetry: Telemetry
+        self, coordinator: Coordinator, poison: Poison, queue: IntentsEnd, tasks: HeldSends, telemetry: Telemetry
     ) -> None:
         self._coordinator = coordinator
         self._poison = poison

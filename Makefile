@@ -101,7 +101,7 @@ e2e: setup .tools/sam/.ready .tools/emulator/.ready ## tests against a server, a
 	$(call step,end-to-end tests,both)
 
 browser: setup ## tests that click through the web console; needs Chromium
-	@$(call step,console in a browser,$(BIN)/pytest -q -m browser $(call tests,console) $(PYTEST) || [ $$? = $(NO_TESTS) ])
+	@$(call step,console in a browser,$(BIN)/pytest -q -n auto -m browser $(call tests,console) $(PYTEST) || [ $$? = $(NO_TESTS) ])
 
 lint-template: setup .tools/sam/.ready .tools/security/.ready ## sam validate, cfn-lint and the security lint over template.yaml
 	@export SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1

@@ -10,9 +10,13 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.console import shop
 from tests.e2e.server import Server, publish
+
+# Generous: a machine that is busy with other suites is no fault of the console.
+PATIENCE_MS: Final = 20_000
+expect.set_options(timeout=PATIENCE_MS)
 
 WIDE: Final = (1280, 800)
 PHONE: Final = (390, 844)
@@ -97,7 +101,7 @@ def open_page(browser: Browser, counter: Shop) -> Iterator[OpenPage]:
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE_MS)
         if heard:
             page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
             page.on("console", lambda message: complaints.append(message.text) if _matters(message) else None)

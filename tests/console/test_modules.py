@@ -79,7 +79,8 @@ def test_a_second_of_work_shows_beside_a_week_of_waiting(page: Page) -> None:
       const week = 604800000;
       const scale = m.compressedScale(0, week, [0, 500, 1000, week]);
       const places = [0, 500, 1000, week].map(scale.at);
-      return [m.evenScale(0, week).at(1000) < 0.01, places[2] > 0.3, places[0], places[3], Math.round(scale.time(places[1]))];
+      const back = Math.round(scale.time(places[1]));
+      return [m.evenScale(0, week).at(1000) < 0.01, places[2] > 0.3, places[0], places[3], back];
     })()"""
     assert run(page, "run/scale.js", code) == [True, True, 0, 1, 500]
 

@@ -135,6 +135,37 @@ def test_what_the_api_refuses_stands_in_the_dialog(open_page: OpenPage, counter:
     expect(dialog.get_by_role("alert").filter(has_text="FIELD_INVALID").first).to_be_visible()
 
 
+def test_a_stalled_run_says_so_and_offers_its_redrive(open_page: OpenPage, counter: Shop) -> None:
+    run = counter.runs["delivery"]
+    page = open_page(signed_in=False)
+
+    def stall(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        reason = "the stored state cannot be read"
+        body["data"]["summary"]["stalled"] = {"reason": reason, "since": "2026-01-01T00:00:00.000Z"}
+        route.fulfill(response=answer, json=body)
+
+    page.route(f"**/api/workflows/runs/{run}", stall)
+    page.goto(counter.link(f"/runs/{run}"))
+    expect(page.get_by_role("alert")).to_contain_text("the stored state cannot be read")
+    page.get_by_role("alert").get_by_role("button", name="Redrive").click()
+    expect(page.get_by_role("dialog", name="Redrive this run?")).to_be_visible()
+
+
+def test_an_output_that_lies_in_the_bucket_is_read_by_a_command(open_page: OpenPage, counter: Shop) -> None:
+    """The page follows no address to another host, and sends no key there."""
+    run = counter.runs["completed"]
+    page = open_page(signed_in=False)
+    elsewhere: list[str] = []
+    page.on("request", lambda request: elsewhere.append(request.url) if "bucket.invalid" in request.url else None)
+    place = {"Location": "https://bucket.invalid/output.json"}
+    page.route(f"**/api/workflows/runs/{run}/output", lambda route: route.fulfill(status=303, headers=place))
+    page.goto(counter.link(f"/runs/{run}?tab=values"))
+    expect(page.locator(".values")).to_contain_text(f'"$DUCTOR_API_URL/api/workflows/runs/{run}/output"')
+    assert elsewhere == []
+
+
 def test_a_click_that_got_no_answer_is_repeated_under_its_id(open_page: OpenPage, counter: Shop) -> None:
     run = shop.trigger(counter.client, counter.onboarding, {"input": {"name": "Alan"}})
     shop.wait_for(counter.client, run, "waiting")

@@ -56,15 +56,21 @@ def api_deps(
         continuations=use.continuations,
         trees=RunTrees(doors.table),
         costs=RunCosts(doors.table, prices, doors.library),
-        admin=Administration(
-            table=doors.table,
-            secrets=secrets,
-            clock=doors.clock,
-            ids=doors.ids,
-            connectors=registry.connectors,
-            definitions=definitions,
-            tenants=use.tenants,
-        ),
+        admin=_administration(use, registry, secrets, definitions),
         clock=doors.clock,
         ids=doors.ids,
+    )
+
+
+def _administration(
+    use: UseCases, registry: InstalledCatalog, secrets: Secrets, definitions: Definitions
+) -> Administration:
+    return Administration(
+        table=use.doors.table,
+        secrets=secrets,
+        clock=use.doors.clock,
+        ids=use.doors.ids,
+        connectors=registry.connectors,
+        definitions=definitions,
+        tenants=use.tenants,
     )

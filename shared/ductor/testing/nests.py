@@ -70,6 +70,10 @@ class _Nest:
             kind = rng.choice(PAUSES)
             self.steps.append(pause_step(rng, kind, {"ref": ref, "type": kind, "condition": condition}))
             return _Block([ref], ref)
+        return self.work(ref, condition, scatters)
+
+    def work(self, ref: str, condition: str, scatters: int) -> _Block:
+        rng = self.rng
         action = rng.choices(doubles.NAMES, weights=(55, 12, 10, 15, 8))[0]
         value = "${{ [ITEM, INDEX] }}" if scatters and rng.random() < 0.6 else "${{ TRIGGER.payload.n }}"
         args: dict[str, Any] = {"v": value}

@@ -42,6 +42,9 @@ class DefinitionRoutes:
         self._definitions = definitions
 
     def routes(self) -> tuple[Route, ...]:
+        return (*self._of_documents(), *self._of_lives())
+
+    def _of_documents(self) -> tuple[Route, ...]:
         one, wrapped = Wrapped[DefinitionDetail], SavedDefinition
         return (
             Route("POST", _ROOT, "Create a draft", self._create, wrapped, DefinitionDocument, scope=_WRITE, status=201),
@@ -66,6 +69,11 @@ class DefinitionRoutes:
             ),
             Route("PATCH", f"{_ONE}/draft", "Edit a draft", self._edit, wrapped, DraftEdit, scope=_WRITE),
             Route("DELETE", f"{_ONE}/draft", "Delete a draft", self._delete, Wrapped[Deleted], scope=_WRITE),
+        )
+
+    def _of_lives(self) -> tuple[Route, ...]:
+        one, wrapped = Wrapped[DefinitionDetail], SavedDefinition
+        return (
             Route(
                 "POST",
                 f"{_ONE}/publish",

@@ -59,6 +59,9 @@ class RunReadRoutes:
         self._clock = clock
 
     def routes(self) -> tuple[Route, ...]:
+        return (*self._of_runs(), *self._of_nodes())
+
+    def _of_runs(self) -> tuple[Route, ...]:
         pages = PAGE_PARAMETERS
         return (
             Route(
@@ -77,6 +80,11 @@ class RunReadRoutes:
             ),
             Route("GET", f"{_ONE}/input", "Input of a run", self._input, Wrapped[RunInput], scope=_SCOPE),
             Route("GET", f"{_ONE}/output", "Output of a run", self._output, Wrapped[RunOutput], scope=_SCOPE),
+        )
+
+    def _of_nodes(self) -> tuple[Route, ...]:
+        pages = PAGE_PARAMETERS
+        return (
             Route(
                 "GET",
                 f"{_V2}/snapshot",

@@ -4,7 +4,7 @@
  */
 
 import { layoutLevel } from "./level.js";
-import { labelPlaces, pathOf } from "./routes.js";
+import { labelOf, labelPlaces, labelWidth, pathOf } from "./routes.js";
 
 export const NODE_WIDTH = 228;
 export const NODE_HEIGHT = 58;
@@ -28,7 +28,7 @@ export function layout(nodes, edges, groups = []) {
   const region = new Map(nodes.map((node) => [node.id, null]));
   for (const group of groups) for (const member of group.members) region.set(member, group.id);
   const drawn = edges
-    .map((edge, index) => ({ ...edge, index, labelled: Boolean(edge.condition) || (edge.type ?? "success") !== "success" }))
+    .map((edge, index) => ({ ...edge, index, words: labelOf(edge) ? labelWidth(labelOf(edge)) : 0 }))
     .filter((edge) => region.has(edge.source) && region.has(edge.target) && edge.source !== edge.target);
   const root = level(null, { nodes, edges: drawn, groups, region });
   const result = { width: root.width, height: root.height, nodes: new Map(), groups: new Map(), edges: [] };
@@ -64,7 +64,7 @@ function level(id, graph) {
 
 function linkOf(edge, id, { place, frames, items, region }) {
   const [source, target] = [region.get(edge.source), region.get(edge.target)];
-  const link = { edge: edge.index, labelled: edge.labelled };
+  const link = { edge: edge.index, words: edge.words };
   if (source === id && target === id) return { ...link, from: place.get(edge.source), to: place.get(edge.target) };
   if (source === id && frames.has(target)) {
     const to = frames.get(target);
@@ -72,11 +72,11 @@ function linkOf(edge, id, { place, frames, items, region }) {
   }
   if (target === id && frames.has(source)) {
     const from = frames.get(source);
-    return { ...link, from, fromX: borderX(items[from], edge.index), to: place.get(edge.target), labelled: false };
+    return { ...link, from, fromX: borderX(items[from], edge.index), to: place.get(edge.target), words: 0 };
   }
   if (target === id) {
     items.push({ width: 2, height: 0, pin: "top", border: edge.index });
-    return { ...link, from: items.length - 1, to: place.get(edge.target), labelled: false };
+    return { ...link, from: items.length - 1, to: place.get(edge.target), words: 0 };
   }
   if (source === id) {
     items.push({ width: 2, height: 0, pin: "bottom", border: edge.index });

@@ -10,7 +10,9 @@ import { backLinks, ranks } from "./ranks.js";
 const NODE_GAP = 28;
 const BEND_GAP = 16;
 const ROW_GAP = 48;
-const LABELLED_ROW_GAP = 74;
+const LABEL_LINE = 24;
+/** Words beside each other from one box may be so wide together; wider, they stand one below the other. */
+const LABELS_ABREAST = 300;
 const OUT_SPREAD = 26;
 const IN_SPREAD = 14;
 
@@ -22,8 +24,8 @@ const MAX_LOOSE_IN_ROW = 4;
 
 /**
  * @typedef {{width: number, height: number, pin?: "top"|"bottom"}} Item
- * @typedef {{from: number, to: number, fromX?: number, toX?: number, labelled?: boolean}} Link
- *   `fromX` and `toX` fix where it leaves and enters, from the centre of the box.
+ * @typedef {{from: number, to: number, fromX?: number, toX?: number, words?: number}} Link
+ *   `fromX` and `toX` fix where it leaves and enters, from the centre of the box; `words` is how wide its words are.
  * @param {Item[]} items
  * @param {Link[]} links no link from an item to itself
  * @returns {{width: number, height: number, x: number[], y: number[], routes: {points: number[][], backward: boolean}[]}}
@@ -147,10 +149,12 @@ function rowsOf(net, items, links, back, centre) {
       gap[net.rank[node]] = Math.max(gap[net.rank[node]], Math.min(150, ROW_GAP + aside * 0.04));
     }
   });
-  links.forEach((link, index) => {
-    if (!link.labelled) return;
-    const row = net.rank[back[index] ? link.to : link.from];
-    gap[row] = Math.max(gap[row], LABELLED_ROW_GAP);
+  const words = items.map(() => []);
+  links.forEach((link, index) => link.words && words[back[index] ? link.to : link.from].push(link.words));
+  words.forEach((widths, item) => {
+    if (!widths.length) return;
+    const lines = widths.reduce((sum, width) => sum + width, 0) > LABELS_ABREAST ? widths.length : 1;
+    gap[net.rank[item]] = Math.max(gap[net.rank[item]], ROW_GAP + Math.min(lines, 8) * LABEL_LINE);
   });
   const top = [0];
   for (let row = 1; row < count; row += 1) top[row] = top[row - 1] + height[row - 1] + gap[row - 1];

@@ -20,48 +20,59 @@ export function pathOf(points) {
 
 const LABEL_HEIGHT = 20;
 const LETTER = 6.2;
-const MAX_LETTERS = 28;
+const MAX_LETTERS = 32;
 /** No label is wider. */
-const BAND_WIDTH = 200;
+const BAND_WIDTH = 230;
 
 /** The words of an edge: its type unless that is success, and its condition. Empty when it needs none. */
 export function labelOf(edge) {
   const type = edge.type && edge.type !== "success" ? edge.type : "";
-  const condition = edge.condition ? String(edge.condition).replace(/\s+/g, " ") : "";
+  const condition = edge.condition ? shortened(String(edge.condition).replace(/\s+/g, " "), edge.source) : "";
   const words = [type, condition].filter(Boolean).join(": ");
   return words.length > MAX_LETTERS ? `${words.slice(0, MAX_LETTERS - 1)}…` : words;
+}
+
+/** What is plain from where the words stand is left out of them: the output of the edge's own source, the trigger. */
+function shortened(condition, source) {
+  return condition.replaceAll(`STEPS.${source}.output.`, "output.").replaceAll("TRIGGER.payload.", "payload.");
 }
 
 /** About how wide the words of an edge are drawn. */
 export const labelWidth = (words) => words.length * LETTER + 14;
 
-const MIDDLE = [0.5, 0.36, 0.64, 0.25, 0.75];
-const HIGH = [0.27, 0.36, 0.16];
-const LOW = [0.73, 0.64, 0.84];
+const LINE = LABEL_HEIGHT + 3;
 
 /**
  * Gives each edge with words the place for them: in the middle of its first piece that has a height; where they would lie
- * on others, alternately above and below the middle.
+ * on others, on lines one below the other, each on its own edge.
  */
 export function labelPlaces(routes, drawn, edges) {
   const labels = [];
   routes.forEach((route, at) => {
     const words = labelOf(edges[drawn[at].index]);
-    if (words) labels.push({ route, piece: steepPiece(route.points), width: labelWidth(words) });
+    if (words) labels.push({ route, source: drawn[at].source, piece: steepPiece(route.points), width: labelWidth(words) });
   });
-  const boxAt = ({ piece, width }, t) => ({ ...along(...piece, t), width });
-  const middles = labels.map((label) => boxAt(label, 0.5));
+  const middles = labels.map(({ piece, width }) => ({ ...atHeight(piece, (piece[0][1] + piece[1][1]) / 2), width }));
   const near = inBands(middles);
   const taken = inBands([]);
-  let crowded = 0;
+  const turns = new Map();
   labels.forEach((label, index) => {
     const clash = near.around(middles[index]).some((other) => other !== middles[index] && overlap(other, middles[index]));
-    const wanted = clash ? [...(crowded++ % 2 ? LOW : HIGH), ...MIDDLE] : MIDDLE;
-    const free = wanted.map((t) => boxAt(label, t)).find((box) => !taken.around(box).some((other) => overlap(box, other)));
-    const box = free ?? middles[index];
+    const turn = turns.get(label.source) ?? 0;
+    const wanted = clash ? linesOf(label, turn) : [middles[index]];
+    if (clash) turns.set(label.source, turn + 1);
+    const box = wanted.find((one) => !taken.around(one).some((other) => overlap(one, other))) ?? middles[index];
     taken.add(box);
     label.route.label = { x: box.x, y: box.y };
   });
+}
+
+/** Places on the lines of a piece, from the one whose turn it is on. */
+function linesOf({ piece, width }, turn) {
+  const [[, top], [, bottom]] = piece[0][1] <= piece[1][1] ? piece : [...piece].reverse();
+  const count = Math.max(1, Math.floor((bottom - top - 12) / LINE));
+  const first = (top + bottom - (count - 1) * LINE) / 2;
+  return Array.from({ length: count }, (_, line) => ({ ...atHeight(piece, first + ((line + turn) % count) * LINE), width }));
 }
 
 /** Boxes by the height at which they are, so that each is compared with few. */
@@ -83,6 +94,18 @@ function steepPiece(points) {
     if (Math.abs(points[i][1] - points[i - 1][1]) > 20) return [points[i - 1], points[i]];
   }
   return [points[0], points.at(-1)];
+}
+
+/** The point of the S between two points at a height. */
+function atHeight(piece, y) {
+  const rising = piece[0][1] > piece[1][1];
+  let [low, high] = [0, 1];
+  for (let i = 0; i < 20; i += 1) {
+    const t = (low + high) / 2;
+    if (along(...piece, t).y < y !== rising) low = t;
+    else high = t;
+  }
+  return along(...piece, low);
 }
 
 /** The point of the S between two points at `t`. */

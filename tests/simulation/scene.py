@@ -121,3 +121,15 @@ class Scene:
     def tasks(self) -> int:
         """Messages to the workers that nobody has finished."""
         return self.world.steps.depth()
+
+
+def settled(definition: Definition, value: object = None) -> Scene:
+    """The run of a definition when nothing is left to happen; nothing was promised that does not hold."""
+    scene = Scene(definition, value)
+    scene.settle()
+    assert scene.faults == []
+    return scene
+
+
+def statuses(scene: Scene, *refs: str) -> list[str]:
+    return [scene.steps[ref] for ref in refs]

@@ -168,7 +168,7 @@ def test_the_graph_is_moved_and_zoomed(open_page: OpenPage, counter: Shop) -> No
     assert zoomed["width"] > before["width"]
     frame = page.locator(".graph").bounding_box()
     assert frame
-    x, y = frame["x"] + 20, frame["y"] + frame["height"] - 60
+    x, y = frame["x"] + 20, frame["y"] + 40
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 60, y - 20, steps=4)
@@ -181,3 +181,20 @@ def test_the_graph_is_moved_and_zoomed(open_page: OpenPage, counter: Shop) -> No
     assert all(
         box and box["y"] >= frame["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"] for box in whole
     )
+
+
+def test_a_map_leads_to_what_is_out_of_sight(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/definitions/{counter.orders}")
+    chart = page.locator(".graph-map")
+    expect(page.locator(".graph-node").first).to_be_visible()
+    page.get_by_role("button", name="Show the whole graph").click()
+    expect(chart).to_be_hidden()
+    for _ in range(6):
+        page.get_by_role("button", name="Zoom in").click()
+    expect(chart).to_be_visible()
+    last = page.locator(".graph-node[data-id=receipt]")
+    expect(last).not_to_be_in_viewport()
+    spot = page.locator(".graph-map rect[data-id=receipt]").bounding_box()
+    assert spot
+    page.mouse.click(spot["x"] + spot["width"] / 2, spot["y"] + spot["height"] / 2)
+    expect(last).to_be_in_viewport()

@@ -9,13 +9,12 @@ from unittest.mock import patch
 import msgspec
 import pytest
 from tests.simulation import mutants
-from tests.simulation.mutants import Mutant
-from tests.simulation.scene import Scene, action, edge, flow
+from tests.simulation.scene import Scene, action, edge, flow, held
 
 from ductor.adapters import rules
 from ductor.app.attempts import Row
 from ductor.app.dispatch import intent_message, send_all
-from ductor.app.headers import HEAD, request_sk, run_pk
+from ductor.app.headers import HEAD, run_pk
 from ductor.model import transition as tr
 from ductor.model.attempt import AttemptStatus, AttemptTask
 from ductor.model.definition import Retry
@@ -25,19 +24,11 @@ from ductor.ports import Delete, Item, ItemTooLargeError, Outgoing, Put, QueueNa
 from ductor.testing.actors import LEASE_MS, VISIBILITY_MS
 from ductor.testing.chaos import Chances
 from ductor.testing.faulty import SkewedClock
-from ductor.testing.invariants import violations
 from ductor.testing.memory import MemoryQueue, VirtualClock
 
 MINUTE = 60_000
 TWO_CHAINS = flow(action("a"), action("b"), action("c"), action("d"), edge("a", "c"), edge("b", "d"))
 NOTHING_BUT_MEANWHILE = Chances(meanwhile=1.0)
-
-
-def held(scenario: Callable[[], bool], without: Mutant) -> None:
-    """The scenario holds, and no longer does when the mechanism is switched off."""
-    assert scenario()
-    with without:
-        assert not scenario()
 
 
 # Rule 1: de-duplication is per intent; an empty tick never commits; a resend uses the stored commands only
@@ -268,81 +259,6 @@ def test_rule_15_a_retry_gets_the_input_of_the_first_attempt() -> None:
         return first.task.input == second.task.input
 
     held(scenario, mutants.retries_render_again())
-
-
-# Rule 17: while stalled, intents are kept in order and replayed; rows are deleted last
-
-
-def a_stalled_run_with_a_result_and_a_request() -> Scene:
-    scene = Scene(flow(action("a"), action("b"), edge("a", "b")))
-    scene.deliver()
-    scene.work()
-    scene.world.damage(scene.run_id)
-    scene.deliver()
-    scene.control("pause", "while-stalled")
-    scene.deliver()
-    assert scene.world.stalled(scene.run_id)
-    scene.world.mend()
-    return scene
-
-
-def test_rule_17_a_redrive_replays_what_came_while_stalled() -> None:
-    def scenario() -> bool:
-        scene = a_stalled_run_with_a_result_and_a_request()
-        scene.control("redrive", "redrive")
-        scene.settle()
-        return scene.status == "paused" and scene.steps["a"] == "completed" and not scene.faults
-
-    held(scenario, mutants.stalled_intents_are_dropped())
-
-
-def test_rule_17_a_crash_within_a_redrive_loses_nothing() -> None:
-    def scenario() -> bool:
-        scene = a_stalled_run_with_a_result_and_a_request()
-        scene.control("redrive", "redrive")
-        scene.crash("coordinator.after_replay")
-        scene.settle()
-        return scene.status == "paused" and scene.steps["a"] == "completed" and not scene.faults
-
-    held(scenario, mutants.stall_rows_go_first())
-
-
-def test_rule_17_other_requests_of_a_terminated_stalled_run_are_answered() -> None:
-    scene = a_stalled_run_with_a_result_and_a_request()
-    scene.control("terminate", "end")
-    scene.settle()
-    assert scene.status == "terminated"
-    assert scene.world.table.get(run_pk(scene.run_id), request_sk("while-stalled")) is not None
-    assert scene.faults == []
-
-
-def test_rule_17_a_terminate_tells_what_the_last_commit_before_the_stall_had_not_told() -> None:
-    def scenario() -> bool:
-        scene = Scene(flow(action("a")))
-        scene.crash("coordinator.after_commit")
-        scene.world.damage(scene.run_id)
-        scene.deliver()
-        assert scene.world.stalled(scene.run_id)
-        scene.world.mend()
-        scene.control("terminate", "end")
-        scene.settle()
-        assert (scene.status, scene.effects("a")) == ("terminated", 0)
-        return not violations(scene.world, final=True)
-
-    held(scenario, patch("ductor.app.stalls.Announce", str))
-
-
-def test_rule_17_a_redrive_of_an_unreadable_state_is_rejected_and_costs_nothing() -> None:
-    scene = a_stalled_run_with_a_result_and_a_request()
-    scene.world.damage(scene.run_id)
-    scene.control("redrive", "too-early")
-    scene.settle()
-    assert scene.world.stalled(scene.run_id)
-    scene.world.mend()
-    scene.control("redrive", "again")
-    scene.settle()
-    assert scene.status == "paused"
-    assert scene.faults == []
 
 
 # Rule 18: history has no gaps

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
 from tests.unit.app.refusal import refused
+from tests.unit.app.stored_runs import change, claim, record, start
 from tests.unit.app.world import World
 
-from ductor.app.admission import Label, TriggerRequest
 from ductor.app.headers import HEAD, STALL, Stall, history_sk, mark_stalled, run_pk
-from ductor.app.run_filter import RunFilter, read_filter
+from ductor.app.run_filter import RunFilter
 from ductor.app.views import WaitingOn
 from ductor.expressions.redaction import redact
-from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, attempt_sk
+from ductor.model.attempt import AttemptStatus
 from ductor.model.enums import NodeStatus, RunStatus
 from ductor.model.errors import ErrorCode, RefusedError, StepError
 from ductor.model.json import decode
 from ductor.model.payload import BlobRef, Inline
-from ductor.model.run import HistoryRow, LastTick, NodeState, RunState
+from ductor.model.run import HistoryRow, NodeState
 from ductor.model.transition import (
     NodeCompleted,
     NodeRetrying,
@@ -28,64 +27,8 @@ from ductor.model.transition import (
     OperatorAudited,
     RunEnded,
     RunStarted,
-    Transition,
 )
 from ductor.ports import Item, Put
-
-DOCUMENT: dict[str, Any] = {
-    "family_slug": "order_flow",
-    "steps": [
-        {"ref": "shown", "type": "action", "action": "core.echo", "title": "Shown", "redaction_policy": "none"},
-        {"ref": "hashed", "type": "action", "action": "core.echo"},
-        {"ref": "omitted", "type": "action", "action": "core.echo", "redaction_policy": "omit"},
-        {"ref": "later", "type": "wait", "args": {"duration": "1h"}},
-    ],
-    "edges": [
-        {"source_ref": "shown", "target_ref": "hashed"},
-        {"source_ref": "hashed", "target_ref": "omitted"},
-        {"source_ref": "omitted", "target_ref": "later"},
-    ],
-}
-
-
-@pytest.fixture
-def run_id(world: World) -> str:
-    return start(world, world.published(DOCUMENT))
-
-
-def start(world: World, definition_id: str, **fields: Any) -> str:
-    return world.triggers.trigger(world.caller, definition_id, TriggerRequest(**fields)).run_id
-
-
-def change(world: World, run_id: str, **fields: Any) -> RunState:
-    """Commit a state with other fields; `nodes` go into the root scope."""
-    state = world.header(run_id)
-    state.root.nodes.update(fields.pop("nodes", {}))
-    for name, value in fields.items():
-        setattr(state, name, value)
-    state.root.attempts = sum(node.status is NodeStatus.SCHEDULED for node in state.root.nodes.values())
-    parked = (NodeStatus.WAITING, NodeStatus.RETRYING)
-    state.root.parked = sum(node.status in parked for node in state.root.nodes.values())
-    world.store(state)
-    return state
-
-
-def claim(world: World, run_id: str, node: str, attempt: int, **fields: Any) -> None:
-    """An attempt's row, as a worker writes it."""
-    task = AttemptTask(run_id, world.tenant, node, attempt, attempt, "core.echo", Inline({"in": 1}))
-    row = Attempt(task=task, **fields)
-    world.table.write([Put(Item(pk=run_pk(run_id), sk=attempt_sk(node, attempt), body=msgspec.json.encode(row)))])
-
-
-def record(world: World, run_id: str, *ticks: tuple[Transition, ...]) -> None:
-    """History of some ticks: rows for all but the last, which only the header holds."""
-    seq = 0
-    for tick in ticks[:-1]:
-        row = HistoryRow(version=1, at=1_000 + seq, seq=seq + 1, transitions=tick)
-        world.table.write([Put(Item(pk=run_pk(run_id), sk=history_sk(seq + 1), body=msgspec.json.encode(row)))])
-        seq += len(tick)
-    last = LastTick(at=1_000 + seq, seq=seq, transitions=ticks[-1])
-    change(world, run_id, seq=seq + len(ticks[-1]), last=last)
 
 
 class TestSnapshot:
@@ -367,95 +310,6 @@ def test_another_tenants_run_answers_like_an_unknown_one(world: World, run_id: s
             answers.append((found[0].message, found[0].violations))
         assert len(set(answers)) == 1
     assert world.runs.list_runs(stranger, RunFilter(), None, None).items == ()
-
-
-class TestList:
-    def listed(self, world: World, **query: str) -> list[str]:
-        wanted = read_filter([(name.replace("__", "."), value) for name, value in query.items()], world.clock.now_ms())
-        return [run.run_id for run in world.runs.list_runs(world.caller, wanted, None, None).items]
-
-    def test_filters(self, world: World) -> None:
-        flow, router = world.published(DOCUMENT), world.published({**DOCUMENT, "family_slug": "lead-router"})
-        one = start(world, flow, subject_type="lead", subject_id="7", correlation_labels=(Label("order", "o-1"),))
-        world.clock.advance(3_600_000)
-        two = start(world, router)
-        change(world, two, status=RunStatus.COMPLETED, finished_at=world.clock.now_ms())
-        world.clock.advance(60_000)
-        assert self.listed(world) == [two, one]
-        assert self.listed(world, workflow_type="lead_router") == [two]
-        assert self.listed(world, workflow_type="order-flow") == [one]
-        assert self.listed(world, status="completed") == [two]
-        assert self.listed(world, active_only="true") == [one]
-        assert self.listed(world, active_only="true", status="completed") == []
-        assert self.listed(world, subject_type="lead", subject_id="7") == [one]
-        assert self.listed(world, label__order="o-1") == [one]
-        assert self.listed(world, attr__ductor__correlation__order="o-1") == [one]
-        assert self.listed(world, label__order="o-2") == []
-        assert self.listed(world, started_after="-30m") == [two]
-        assert self.listed(world, started_before="-30m") == [one]
-        assert self.listed(world, started_after="2026-01-01T00:30:00Z") == [two]
-        assert self.listed(world, root_run_id=one) == [one]
-        assert self.listed(world, parent_run_id=one) == []
-
-    @pytest.mark.parametrize(
-        ("name", "value", "code"),
-        [
-            ("status", "finished", "FIELD_INVALID"),
-            ("active_only", "maybe", "FIELD_INVALID"),
-            ("started_after", "yesterday", "FIELD_INVALID"),
-            ("started_after", "-1y", "FIELD_INVALID"),
-            ("subject_id", "x" * 257, "FIELD_INVALID"),
-            ("colour", "red", "FIELD_UNKNOWN"),
-        ],
-    )
-    def test_odd_filters_are_refused_by_name(self, world: World, name: str, value: str, code: str) -> None:
-        with refused(ErrorCode.INVALID_ARGUMENT, code, field=name):
-            read_filter([(name, value)], world.clock.now_ms())
-
-    @pytest.mark.parametrize(
-        "value", ["0001-01-01", "9999-12-31T23:59:59Z", "-999999999d", "1970-01-01T00:00:00+14:00"]
-    )
-    def test_far_times_are_no_error(self, world: World, value: str) -> None:
-        self.listed(world, started_after=value, started_before=value)
-
-    @pytest.mark.parametrize("active_only", [False, True])
-    def test_pages_over_all_shards_in_order(self, world: World, active_only: bool) -> None:
-        flow = world.published(DOCUMENT)
-        runs = []
-        for number in range(23):
-            world.clock.advance(number % 2)
-            runs.append(start(world, flow))
-        seen: list[str] = []
-        cursor: str | None = None
-        while True:
-            page = world.runs.list_runs(world.caller, RunFilter(active_only=active_only), 5, cursor)
-            seen += [run.run_id for run in page.items]
-            world.clock.advance(1)
-            start(world, flow)
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        assert seen == list(reversed(runs))
-
-    def test_the_last_full_page_has_no_next_one(self, world: World, run_id: str) -> None:
-        assert world.runs.list_runs(world.caller, RunFilter(), 1, None).next_cursor is None
-
-    def test_a_cursor_is_for_its_filter_only(self, world: World, run_id: str) -> None:
-        start(world, world.header(run_id).origin.definition_id)
-        cursor = world.runs.list_runs(world.caller, RunFilter(), 1, None).next_cursor
-        with refused(ErrorCode.INVALID_ARGUMENT, "CURSOR_INVALID"):
-            world.runs.list_runs(world.caller, RunFilter(active_only=True), 1, cursor)
-
-    def test_labels_show_under_their_reserved_attributes(self, world: World) -> None:
-        run_id = start(world, world.published(DOCUMENT), correlation_labels=(Label("order", "o-1"),))
-        change(world, run_id, attributes={"region": "eu"})
-        summary = world.runs.summary(world.caller, run_id)
-        assert summary.attributes == {
-            "region": "eu",
-            "ductor.correlation_labels": [{"key": "order", "id": "o-1"}],
-            "ductor.correlation.order": "o-1",
-        }
-        assert summary.correlation_labels == (Label("order", "o-1"),)
 
 
 def test_current_steps_are_those_begun_and_not_ended(world: World, run_id: str) -> None:

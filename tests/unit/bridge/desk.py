@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.simulation.scene import Scene, flow
 
 from ductor.app.access import ALL_SCOPES, Caller
 from ductor.app.bridge import Bridge
+from ductor.app.bridge_answers import Failure
 from ductor.app.bridge_doors import BridgeDoors
 from ductor.app.bridge_poll import PollRequest, TaskGiven
 from ductor.model.attempt import Attempt
@@ -95,3 +98,24 @@ class Desk(Scene):
 
 def code(refused: RefusedError) -> str:
     return refused.violations[0].code
+
+
+Answer = Callable[[Desk, TaskGiven], Any]
+
+ANSWERS: dict[str, Answer] = {
+    "heartbeat": lambda desk, task: desk.bridge.answers.heartbeat(WORKER, task.task_token),
+    "complete": lambda desk, task: desk.complete(task, {"late": True}),
+    "fail": lambda desk, task: desk.bridge.answers.fail(WORKER, task.task_token, Failure(code="LATE")),
+    "release": lambda desk, task: desk.bridge.answers.release(WORKER, task.task_token),
+}
+
+
+def refusal(answer: Answer, desk: Desk, task: TaskGiven) -> tuple[str, str]:
+    with pytest.raises(RefusedError) as refused:
+        answer(desk, task)
+    return refused.value.error_code.value, code(refused.value)
+
+
+def failed(desk: Desk, task: TaskGiven, **failure: Any) -> None:
+    desk.bridge.answers.fail(WORKER, task.task_token, Failure(**failure))
+    desk.wake()

@@ -8,37 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 from tests.simulation.scene import action, edge
-from tests.unit.bridge.desk import STRANGER, WORKER, Desk, bridge, code
+from tests.unit.bridge.desk import ANSWERS, STRANGER, WORKER, Answer, Desk, bridge, failed, refusal
 
 from ductor.app.bridge_answers import MAX_DETAILS_BYTES, Failure
-from ductor.app.bridge_poll import TaskGiven
 from ductor.app.decisions import ErrorGiven, Resolve
 from ductor.model import transition as tr
 from ductor.model.definition import Compensation, CompensationTarget, Retry
 from ductor.model.enums import EdgeType
-from ductor.model.errors import RefusedError
 from ductor.model.payload import MAX_OUTPUT_BYTES
 from ductor.testing.chaos import Crash
-
-Answer = Callable[[Desk, TaskGiven], Any]
-
-ANSWERS: dict[str, Answer] = {
-    "heartbeat": lambda desk, task: desk.bridge.answers.heartbeat(WORKER, task.task_token),
-    "complete": lambda desk, task: desk.complete(task, {"late": True}),
-    "fail": lambda desk, task: desk.bridge.answers.fail(WORKER, task.task_token, Failure(code="LATE")),
-    "release": lambda desk, task: desk.bridge.answers.release(WORKER, task.task_token),
-}
-
-
-def refusal(answer: Answer, desk: Desk, task: TaskGiven) -> tuple[str, str]:
-    with pytest.raises(RefusedError) as refused:
-        answer(desk, task)
-    return refused.value.error_code.value, code(refused.value)
-
-
-def failed(desk: Desk, task: TaskGiven, **failure: Any) -> None:
-    desk.bridge.answers.fail(WORKER, task.task_token, Failure(**failure))
-    desk.wake()
 
 
 @pytest.mark.parametrize("output", [{"url": "x"}, None, 7, ["a"], {"text": "x" * 60_000}, {"text": "x" * 1_000}])
@@ -227,69 +205,6 @@ def test_what_is_too_large_is_refused_and_the_task_goes_on() -> None:
     assert desk.status == "completed"
 
 
-def test_a_task_that_is_given_back_goes_to_another_worker_at_once_and_costs_no_delivery() -> None:
-    desk = Desk()
-    for number in range(1, 6):
-        task = desk.take()
-        assert (task.attempt, task.delivery) == (1, number)
-        for _ in range(2):
-            desk.bridge.answers.release(WORKER, task.task_token)
-        for used in ("heartbeat", "complete", "fail"):
-            assert refusal(ANSWERS[used], desk, task)[1] == "TASK_TOKEN_EXPIRED"
-    desk.complete(desk.take(), {"v": 1})
-    desk.settle()
-    assert (desk.status, desk.faults) == ("completed", [])
-
-
-def test_a_poll_that_was_out_when_its_worker_gave_a_task_back_does_not_get_it() -> None:
-    desk = Desk()
-    task = desk.take()
-
-    def gives_back(ms: int) -> bool:
-        desk.clock.advance(ms)
-        desk.bridge.answers.release(WORKER, task.task_token)
-        return True
-
-    desk.bridge.polls._pause = gives_back
-    assert desk.poll(wait_seconds=3) == ()
-    assert desk.poll(worker="another")[0].delivery == 2
-
-
-def test_a_task_that_is_given_back_keeps_its_place_in_the_queue() -> None:
-    desk = Desk()
-    first = desk.take()
-    desk.clock.advance(10)
-    desk.world.trigger("d0", {"n": 2})
-    desk.wake()
-    desk.bridge.answers.release(WORKER, first.task_token)
-    assert desk.poll(max=1)[0].run_id == desk.run_id
-
-
-def test_whoever_takes_a_task_while_it_is_given_back_keeps_its_time_limit() -> None:
-    desk = Desk(bridge(timeout_ms=60_000))
-    first = desk.take()
-    desk.clock.advance(1_000)
-    put, taken = desk.bridge.answers._queue.put, list[TaskGiven]()
-
-    def and_taken(*args: Any) -> None:
-        put(*args)
-        taken.extend(desk.poll(worker="another"))
-
-    desk.bridge.answers._queue.put = and_taken  # type: ignore[method-assign,assignment]
-    desk.bridge.answers.release(WORKER, first.task_token)
-    desk.wake()
-    node = desk.world.state(desk.run_id).root.nodes["b"]
-    assert (node.worker, node.deadline) == ("another", taken[0].deadline_at)
-
-
-def test_a_worker_that_dies_while_it_gives_back_loses_nothing() -> None:
-    desk = Desk()
-    desk.world.chaos.crash_at("bridge.after_release")
-    with pytest.raises(Crash):
-        desk.bridge.answers.release(WORKER, desk.take().task_token)
-    assert desk.take().delivery == 2
-
-
 @pytest.mark.parametrize("point", ["bridge.after_answer", "bridge.after_send"])
 def test_a_crash_after_a_result_was_recorded_does_not_lose_it(point: str) -> None:
     desk = Desk()
@@ -391,60 +306,3 @@ def test_a_success_that_came_too_late_is_undone_although_nobody_could_tell_the_r
     assert desk.world.ledger.effects[-1].output is not None
     assert desk.world.ledger.effects[-1].output["v"] == {"v": 1}
     assert desk.queued() == []
-
-
-def test_a_redriven_run_asks_for_the_work_again() -> None:
-    desk = Desk()
-    first = desk.take()
-    failed(desk, first, retryable=False)
-    desk.control("redrive")
-    desk.wake()
-    second = desk.take()
-    assert (second.attempt, second.idempotency_key) == (2, first.idempotency_key)
-    desk.complete(second)
-    desk.wake()
-    assert desk.status == "completed"
-
-
-def test_a_reset_step_leaves_the_worker_behind() -> None:
-    desk = Desk()
-    first = desk.take()
-    desk.world.control_node(desk.run_id, "b", "reset", "n1")
-    desk.wake()
-    assert desk.bridge.answers.heartbeat(WORKER, first.task_token).cancel_requested
-    second = desk.take()
-    desk.complete(second, {"v": 2})
-    desk.complete(first, {"v": 1})
-    desk.wake()
-    assert desk.world.output(desk.run_id, "b") == {"v": 2}
-
-
-def test_a_fork_asks_for_the_work_itself() -> None:
-    desk = Desk()
-    desk.complete(desk.take(), {"v": 1})
-    desk.wake()
-    fork = desk.world.reset(desk.run_id, 1, "f1", b={"other": True})
-    desk.wake()
-    task = desk.take()
-    assert (task.run_id, task.input) == (fork, {"other": True})
-
-
-def test_an_operator_resolves_a_step_that_no_worker_does() -> None:
-    desk = Desk()
-    desk.world.decisions.resolve(desk.world.caller, desk.run_id, "b", Resolve(request_id="r", payload={"by": "hand"}))
-    desk.settle()
-    assert (desk.status, desk.world.output(desk.run_id, "b")) == ("completed", {"by": "hand"})
-    assert desk.row().status.value == "revoked"
-    assert desk.poll() == ()
-
-
-def test_an_operator_resolves_a_step_that_a_worker_has() -> None:
-    desk = Desk()
-    task = desk.take()
-    given = Resolve(request_id="r", error=ErrorGiven(code="GIVEN_UP"))
-    desk.world.decisions.resolve(desk.world.caller, desk.run_id, "b", given)
-    desk.wake()
-    assert desk.steps["b"] == "failed"
-    assert desk.bridge.answers.heartbeat(WORKER, task.task_token).cancel_requested
-    desk.bridge.answers.release(WORKER, task.task_token)
-    assert desk.faults == []

@@ -279,3 +279,42 @@ def test_on_a_phone_the_editor_shows_one_thing_at_a_time(open_page: OpenPage, co
     expect(page.locator(".graph-node").first).to_be_in_viewport()
     expect(text_of(page)).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_a_version_is_duplicated_and_the_copy_thrown_away(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/definitions/{counter.onboarding}")
+    copy = f"copy_{uuid4().hex[:10]}"
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Duplicate…").click()
+    page.get_by_label("Name of the copy").fill("Not A Slug")
+    page.get_by_role("button", name="Duplicate", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("a family slug starts with a to z")
+    page.get_by_label("Name of the copy").fill(copy)
+    page.get_by_role("button", name="Duplicate", exact=True).click()
+    saved(page, 1)
+    expect(page.locator(".graph-node")).to_have_count(3)
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name="Delete the draft…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete the draft").click()
+    page.wait_for_url(re.compile("#/definitions$"))
+    left = counter.client.get("/api/workflow-definitions", params={"family_slug": copy}).json()["data"]
+    assert left == []
+
+
+def test_who_may_only_read_is_told_which_scope_an_edit_needs(open_page: OpenPage, counter: Shop) -> None:
+    admin = dict(
+        line.removeprefix("export ").split("=", 1)
+        for line in (counter.server.data / "admin.env").read_text().splitlines()
+    )
+    headers = {"Authorization": f"Bearer {admin['DUCTOR_API_KEY']}", "X-Tenant-ID": counter.tenant}
+    body = {"name": "reader", "roles": ["viewer"]}
+    issued = httpx.post(f"{counter.server.url}/api/admin/api-keys", headers=headers, json=body).json()["data"]["key"]
+    made = draft(counter.client)
+    page = open_page(signed_in=False)
+    query = httpx.QueryParams({"key": issued, "tenant": counter.tenant, "to": f"/definitions/{made['id']}/edit"})
+    page.goto("about:blank")
+    page.goto(f"{counter.url}#{query}")
+    saved(page, 1)
+    change(page, "A draft", "Mine")
+    expect(page.get_by_role("region", name="Problems")).to_contain_text("lacks the scope workflow_definition:write")
+    expect(page.get_by_text("Not saved", exact=True)).to_be_visible()

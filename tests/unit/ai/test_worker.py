@@ -4,19 +4,17 @@ ends nothing.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tests.unit.ai.room import Room, says
-from tests.unit.worker.desk import LEASE_MS, RUN, Desk
+from tests.unit.worker.desk import RUN, Desk
 
 from ductor.actions.ai.model import AiCode, ai_error
 from ductor.app.claims import Claimed
-from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
+from ductor.app.worker import Worker
 from ductor.model.attempt import AttemptStatus, ModelUse
 from ductor.model.payload import Inline
 from ductor.ports import UnavailableError
-from ductor.testing.memory import NullUnit, SeededIds
 
 ARGS = {"model": "m", "prompt": "hello", "max_tokens": 50}
 ONCE = ModelUse("scripted", "m", 1, 10, 5, 100)
@@ -32,20 +30,7 @@ class Place:
         self.room.model._clock = self.desk.clock
 
     def worker(self, name: str = "a") -> Worker:
-        desk = self.desk
-        doors = WorkerDoors(
-            attempts=desk.attempts,
-            payloads=desk.payloads,
-            registry=desk.registry,
-            intents=desk.intents,
-            steps=desk.steps,
-            clock=desk.clock,
-            ids=SeededIds(7, desk.clock),
-            unit=NullUnit(),
-            faults=desk.faults,
-        )
-        doors = replace(doors, step_actions=self.room.steps().actions())
-        return Worker(doors, WorkerSettings(name=name, lease_ms=LEASE_MS))
+        return self.desk.worker(name, step_actions=self.room.steps().actions())
 
     def claimed(self, worker: Worker, **task: Any) -> Claimed:
         self.desk.send("ai_action", Inline({**ARGS, "output_schema": {"type": "object"}}), **task)

@@ -52,8 +52,8 @@ class Desk:
         self.registry = ActionRegistry(actions)
         self._ids = SeededIds(1, self.clock)
 
-    def worker(self, name: str = "a", sole_since: int = 0) -> Worker:
-        """A worker process."""
+    def worker(self, name: str = "a", sole_since: int = 0, **more: Any) -> Worker:
+        """A worker process; `more` are further doors."""
         doors = WorkerDoors(
             attempts=self.attempts,
             payloads=self.payloads,
@@ -64,6 +64,7 @@ class Desk:
             ids=self._ids,
             unit=NullUnit(),
             faults=self.faults,
+            **more,
         )
         return Worker(doors, WorkerSettings(name=name, lease_ms=LEASE_MS, sole_since=sole_since))
 

@@ -12,11 +12,9 @@ from ductor.actions.connection import Connection, Secret
 from ductor.actions.context import ActionContext
 from ductor.actions.errors import ActionError
 from ductor.app.connected_run import Resolver
-from ductor.app.worker import Worker, WorkerDoors, WorkerSettings
 from ductor.model.attempt import AttemptStatus, AttemptTask
 from ductor.model.payload import Inline
 from ductor.ports import UnavailableError
-from ductor.testing.memory import NullUnit, SeededIds
 
 SECRET = "sk_live_abcdef"
 STRIPE = Connection(id="1", slug="main", type="stripe", secrets={"api_key": Secret(SECRET)})
@@ -36,27 +34,11 @@ class Fixed:
         return self.found
 
 
-def worker(desk: Desk, connections: Resolver) -> Worker:
-    doors = WorkerDoors(
-        attempts=desk.attempts,
-        payloads=desk.payloads,
-        registry=desk.registry,
-        intents=desk.intents,
-        steps=desk.steps,
-        clock=desk.clock,
-        ids=SeededIds(2, desk.clock),
-        unit=NullUnit(),
-        faults=desk.faults,
-        connections=connections,
-    )
-    return Worker(doors, WorkerSettings(name="a"))
-
-
 def run(function: Any, connections: Resolver) -> Desk:
     """A desk after one attempt of `function` with a connection."""
     desk = Desk(does(function))
     desk.send(connection_ref="main", connection_ref_mode="direct", environment="prod")
-    desk.work(worker(desk, connections))
+    desk.work(desk.worker(connections=connections))
     stored = [msgspec.json.encode(desk.row()), *(msgspec.json.encode(intent) for intent in desk.told())]
     assert all(SECRET.encode() not in data for data in stored)
     return desk
@@ -136,11 +118,11 @@ def test_secrets_that_cannot_be_read_now_leave_the_attempt_to_its_next_delivery(
     desk = Desk(does(lambda args, ctx: {}))
     desk.send(connection_ref="main")
     connections = Fixed(UnavailableError("throttled"))
-    desk.work(worker(desk, connections))
+    desk.work(desk.worker(connections=connections))
     assert desk.row().status is AttemptStatus.RUNNING
     connections.found = STRIPE
     desk.lose_lease()
-    desk.work(worker(desk, connections))
+    desk.work(desk.worker(connections=connections))
     assert desk.row().status is AttemptStatus.SUCCEEDED
 
 

@@ -115,9 +115,8 @@ class Query:
         prefixes = tuple(name for name in names if name.endswith("."))
         for name in values:
             if name not in names and not (prefixes and name.startswith(prefixes)):
-                raise invalid(
-                    "FIELD_UNKNOWN", f"there is no parameter {name[:100]!r} here; known: {', '.join(names) or 'none'}", name
-                )
+                known = ", ".join(names) or "none"
+                raise invalid("FIELD_UNKNOWN", f"there is no parameter {name[:100]!r} here; known: {known}", name)
 
     def text(self, name: str) -> str | None:
         """The value, None when absent or empty."""

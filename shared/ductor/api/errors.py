@@ -79,6 +79,11 @@ def media_type_unsupported() -> HttpRefusedError:
     return HttpRefusedError(415, refused)
 
 
+def stored_too_large() -> RefusedError:
+    message = "what this request would store is larger than one thing may be (400 KB); nothing was stored"
+    return refuse(ErrorCode.PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message, "body")
+
+
 def internal(trace_id: str) -> RefusedError:
     """What a client learns of an unexpected fault: where to find it in the logs, and nothing else."""
     message = f"something went wrong on our side; the log has it under trace {trace_id}"

@@ -22,6 +22,7 @@ from ductor.api.errors import (
     internal,
     method_not_allowed,
     route_unknown,
+    stored_too_large,
     unavailable,
 )
 from ductor.api.models.common import AnswerModel
@@ -29,7 +30,7 @@ from ductor.api.resolver import ThreadedResolver
 from ductor.app.access import require_tenant
 from ductor.app.rate_limit import RateLimit, RateLimitedError
 from ductor.model.errors import RefusedError
-from ductor.ports import Clock, Ids, UnavailableError
+from ductor.ports import Clock, Ids, ItemTooLargeError, UnavailableError
 
 _JSON: Final = "application/json"
 _ADMIN: Final = "/api/admin/"
@@ -153,6 +154,9 @@ class Router:
             return _refusal(call, refused, STATUS[refused.error_code])
         except HttpRefusedError as refused:
             return _refusal(call, refused.refused, refused.status, refused.headers)
+        except ItemTooLargeError:
+            _log(call, "warning", "does not fit into a row")
+            return _refusal(call, stored_too_large(), 413)
         except UnavailableError:
             _log(call, "warning", "unavailable")
             return _refusal(call, unavailable(), 503)

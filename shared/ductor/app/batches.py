@@ -109,7 +109,7 @@ class Batches:
         if request.operation not in OPERATIONS:
             raise invalid("OPERATION_UNKNOWN", f"one of {', '.join(OPERATIONS)}", "operation")
         now = self._clock.now_ms()
-        wanted = read_filter(request.filter.items(), now)
+        wanted = read_filter(request.filter.items(), now, "filter.")
         if wanted == _NEVER:
             raise invalid("FILTER_REQUIRED", "say which runs; a filter that names nothing would mean all", "filter")
         digest = operation_hash(request.operation, "", dict(request.filter))

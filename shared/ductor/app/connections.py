@@ -24,6 +24,7 @@ from ductor.model.json import JSON
 from ductor.ports import Clock, Delete, Expect, Ids, Item, Op, Put, SecretLostError, Secrets, Table
 
 MAX_CONNECTIONS: Final = 500
+MAX_ENVIRONMENTS: Final = 100
 MAX_SECRET: Final = 4_000
 """Longest secret in bytes; AWS keeps 4 KB in a free parameter."""
 _ROUTE: Final = "types"
@@ -208,6 +209,8 @@ def _merged(before: Mapping[str, JSON], changes: Mapping[str, JSON] | None) -> d
 def _environments(before: ConnectionRow, changes: ConnectionChanges) -> tuple[str, ...]:
     if changes.environments is None:
         return before.environments
+    if len(changes.environments) > MAX_ENVIRONMENTS:
+        raise invalid("FIELD_INVALID", f"at most {MAX_ENVIRONMENTS} environments, or {ANY_ENVIRONMENT}", "environments")
     if not changes.environments or any(not 1 <= len(key) <= 63 for key in changes.environments):
         raise invalid("FIELD_INVALID", f"name keys of environments, or {ANY_ENVIRONMENT} for all", "environments")
     return tuple(dict.fromkeys(changes.environments))

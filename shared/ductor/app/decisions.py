@@ -172,14 +172,14 @@ class Decisions:
 
 def _check_type(step: Step, kind: IntentKind) -> None:
     if kind is not IntentKind.RESOLVE and step.type is not StepType.APPROVAL:
-        message = f"{step.ref} is a {step.type.value} step; only approval steps are approved and rejected"
+        message = f"{step.ref} is of type {step.type.value}; only approval steps are approved and rejected"
         raise precondition("STEP_TYPE_WRONG", message, "node")
     if kind is IntentKind.RESOLVE and step.type is StepType.APPROVAL:
         message = "an approval is approved or rejected; it cannot be resolved"
         raise precondition("APPROVAL_NOT_RESOLVABLE", message, "node")
     if kind is IntentKind.RESOLVE and step.type not in RESOLVABLE:
         names = ", ".join(sorted(kind.value for kind in RESOLVABLE))
-        raise precondition("STEP_TYPE_WRONG", f"{step.ref} is a {step.type.value} step; resolve ends {names}", "node")
+        raise precondition("STEP_TYPE_WRONG", f"{step.ref} is of type {step.type.value}; resolve ends {names}", "node")
 
 
 def _check_open(node: str, entry: NodeState | None, state: RunState, *, out: bool) -> None:

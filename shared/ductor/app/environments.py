@@ -112,6 +112,9 @@ class Environments:
         return msgspec.json.decode(item.body, type=Environment), item.version
 
 
+_WIRE: Final = {"live_deployment": "release.external_deployment_id"}
+
+
 def _changed(before: Environment, changes: EnvironmentChanges, now: int) -> Environment:
     given = {name: value for name in changes.__struct_fields__ if (value := getattr(changes, name)) is not None}
     mapped = {**before.connections, **(changes.connections or {})}
@@ -119,10 +122,10 @@ def _changed(before: Environment, changes: EnvironmentChanges, now: int) -> Envi
     after = msgspec.structs.replace(before, **given, updated_at=now)
     for name, limit in (("title", 200), ("description", 4_000), ("live_deployment", MAX_RELEASE)):
         if len(getattr(after, name)) > limit:
-            raise invalid("FIELD_INVALID", f"at most {limit} characters", name)
+            raise invalid("FIELD_INVALID", f"at most {limit} characters", _WIRE.get(name, name))
     if after.require_release and not after.live_deployment:
         message = "name the live release, or nobody could start a run"
-        raise invalid("FIELD_REQUIRED", message, "release.external_deployment_id")
+        raise invalid("FIELD_REQUIRED", message, _WIRE["live_deployment"])
     if len(after.connections) > MAX_CONNECTIONS:
         raise invalid("FIELD_INVALID", f"at most {MAX_CONNECTIONS} names", "connections")
     for name, ref in after.connections.items():

@@ -21,6 +21,10 @@ CACHE_MS: Final = 60_000
 LAST_USED_STEP_MS: Final = 3_600_000
 _MAX_CACHED: Final = 10_000
 _MAX_HEADER_LENGTH: Final = 512
+_NAMES: Final = (("roles", 200), ("environments_read", 63), ("environments_write", 63))
+"""Lists of a key, and how long a name in them may be."""
+
+_MAX_NAMES: Final = 100
 
 
 class KeyGrant(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +138,8 @@ class Keys:
     def issue_grant(self, tenant: str, grant: KeyGrant) -> IssuedKey:
         """Store a new key with all of its limits spelled out.
 
-        Refuses a name that is empty or over 200 characters, a key that could do nothing, and one that is over already.
+        Refuses a name that is empty or over 200 characters, a key that could do nothing, one that is over already, and
+        more than 100 roles or environments, or longer ones than there can be.
         """
         if not 1 <= len(grant.name) <= 200:
             raise invalid("FIELD_INVALID", "name the key with 1 to 200 characters", "name")
@@ -143,6 +148,7 @@ class Keys:
         if not effective_scopes(grant.scopes, grant.roles):
             message = f"such a key could do nothing; give it scopes, or a role that has some: {', '.join(ROLE_SCOPES)}"
             raise invalid("FIELD_REQUIRED", message, "scopes")
+        _check_names(grant)
         if grant.expires_at and grant.expires_at <= self._clock.now_ms():
             raise invalid("FIELD_INVALID", "this moment has passed; give a later one, or none", "expires_at")
         issued, put = self.prepare(tenant, grant)
@@ -231,6 +237,15 @@ class Keys:
         for name, known in tuple(self._verified.items()):
             if known.caller.key_id == key_id:
                 self._verified.pop(name, None)
+
+
+def _check_names(grant: KeyGrant) -> None:
+    for field, longest in _NAMES:
+        names: frozenset[str] = getattr(grant, field)
+        if len(names) > _MAX_NAMES:
+            raise invalid("FIELD_INVALID", f"at most {_MAX_NAMES} of them", field)
+        if not all(name.strip() and len(name) <= longest for name in names):
+            raise invalid("FIELD_INVALID", f"each has 1 to {longest} characters", field)
 
 
 def _bearer(authorization: str | None) -> str:

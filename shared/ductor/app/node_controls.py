@@ -105,6 +105,7 @@ class NodeControls:
         step = next((step for step in definition.steps if step.ref == ref), None)
         if step is None or len(node) > MAX_NODE_ID:
             raise node_not_found()
+        self._places.check(state, node)
         return step
 
 

@@ -51,6 +51,17 @@ class Places:
         place = find(self._graph(state), state, node_id)
         return place.entry if place else None
 
+    def check(self, state: RunState, node_id: str) -> None:
+        """Refuse with NOT_FOUND the id of a node that this run can never have, its items as many as they may be."""
+        ref, at, path = node_id.partition("@")
+        _, definition = self._library.load(state.origin.tenant, state.origin.definition_id)
+        repeated = ref in self.repeated(state, definition)
+        graph = self._graph(state) if repeated else None
+        depth = len(_chain(graph, graph.by_ref[ref])) if graph is not None else 0
+        items = path.split(".") if at else []
+        if len(items) != depth or not all(item.isdecimal() and item.isascii() for item in items):
+            raise node_not_found()
+
     def repeated(self, state: RunState, definition: Definition) -> frozenset[str]:
         """The refs of the steps that run once per item, and so have no node of their own in the run's scope."""
         if all(step.type is not StepType.SCATTER for step in definition.steps):

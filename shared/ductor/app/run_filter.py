@@ -65,19 +65,21 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     q: str = ""
 
 
-def read_filter(query: Iterable[tuple[str, str]], now: int) -> RunFilter:
+def read_filter(query: Iterable[tuple[str, str]], now: int, under: str = "") -> RunFilter:
     """The filter in a query string's (name, value) pairs; `limit` and `cursor` are passed over.
 
-    Times are RFC 3339 or relative to `now` (epoch ms), like `-1h`. Refuses unknown names and values.
+    Times are RFC 3339 or relative to `now` (epoch ms), like `-1h`. Refuses unknown names and values; `under` stands
+    before the names in its refusals.
     """
     fields: dict[str, object] = {}
     labels: list[tuple[str, str]] = []
     attributes: list[tuple[str, str]] = []
     for name, value in query:
+        at = f"{under}{name}"
         if name in fields:
-            raise invalid("FIELD_INVALID", "give this parameter once", name)
+            raise invalid("FIELD_INVALID", "give this parameter once", at)
         if len(value) > _MAX_TEXT:
-            raise invalid("FIELD_INVALID", f"at most {_MAX_TEXT} characters", name)
+            raise invalid("FIELD_INVALID", f"at most {_MAX_TEXT} characters", at)
         label = _label_key(name)
         if label:
             labels.append((label, value))
@@ -86,13 +88,13 @@ def read_filter(query: Iterable[tuple[str, str]], now: int) -> RunFilter:
         elif name in _TEXTS:
             fields[name] = value
         elif name == "status":
-            fields[name] = _status(value)
+            fields[name] = _status(value, at)
         elif name == "active_only":
-            fields[name] = _flag(value)
+            fields[name] = _flag(value, at)
         elif name in ("started_after", "started_before"):
-            fields[name] = read_time(value, now, name)
+            fields[name] = read_time(value, now, at)
         elif name not in ("limit", "cursor"):
-            raise invalid("FIELD_UNKNOWN", "runs cannot be filtered by this", name)
+            raise invalid("FIELD_UNKNOWN", "runs cannot be filtered by this", at)
     found = {**fields, "labels": tuple(sorted(labels)), "attributes": tuple(sorted(attributes))}
     return msgspec.convert(found, RunFilter)
 
@@ -143,14 +145,14 @@ def _label_key(name: str) -> str:
     return ""
 
 
-def _status(value: str) -> RunStatus:
+def _status(value: str, field: str) -> RunStatus:
     try:
         return RunStatus(value.lower())
     except ValueError as error:
-        raise invalid("FIELD_INVALID", f"status is one of {', '.join(RunStatus)}", "status") from error
+        raise invalid("FIELD_INVALID", f"status is one of {', '.join(RunStatus)}", field) from error
 
 
-def _flag(value: str) -> bool:
+def _flag(value: str, field: str) -> bool:
     if value.lower() not in ("true", "false", "1", "0"):
-        raise invalid("FIELD_INVALID", "active_only is true or false", "active_only")
+        raise invalid("FIELD_INVALID", "active_only is true or false", field)
     return value.lower() in ("true", "1")

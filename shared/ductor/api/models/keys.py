@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ductor.api.models.common import AnswerModel, RequestModel, When
+
+_DATED: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _dated(value: Any) -> Any:
+    """Numbers, and texts that hold one, would be taken for seconds or milliseconds, whichever fits."""
+    if isinstance(value, datetime) or (isinstance(value, str) and _DATED.match(value)):
+        return value
+    raise ValueError("must be an instant with an offset, like 2030-01-31T09:00:00Z")
+
+
+Moment = Annotated[datetime, BeforeValidator(_dated)]
 
 
 class IssueKeyBody(RequestModel):
@@ -19,7 +33,7 @@ class IssueKeyBody(RequestModel):
     environments_write: list[str] = Field(["*"])
     default_environment: str = "default"
     user: str = Field("", description="Whom the key speaks for in approval audiences.")
-    expires_at: datetime | None = Field(None, strict=False, description="RFC 3339 with an offset; omitted: never.")
+    expires_at: Moment | None = Field(None, strict=False, description="RFC 3339 with an offset; omitted: never.")
 
 
 class IssuedKey(AnswerModel):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Page
-from tests.console.conftest import OpenPage, Shop
+from playwright.sync_api import Browser, Page
+from tests.console.conftest import Shop
 from tests.e2e.server import publish
 
 from ductor.validation.source import read_source
@@ -19,9 +20,13 @@ pytestmark = pytest.mark.browser
 SAMPLES: Final = sorted(path for path in Path("events").glob("*.yaml") if not path.name.endswith(".test.yaml"))
 
 
-@pytest.fixture
-def page(open_page: OpenPage) -> Page:
-    return open_page(signed_in=False)
+@pytest.fixture(scope="module")
+def page(browser: Browser, counter: Shop) -> Iterator[Page]:
+    """One page for all: what is tested here only computes."""
+    opened = browser.new_page()
+    opened.goto(counter.url)
+    yield opened
+    opened.close()
 
 
 def run(page: Page, module: str, code: str, given: Any = None) -> Any:

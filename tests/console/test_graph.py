@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 from tests.console.conftest import OpenPage, Shop
 
 pytestmark = pytest.mark.browser
@@ -54,9 +55,13 @@ const judge = ({nodes, edges, groups}) => {
 """
 
 
-@pytest.fixture
-def page(open_page: OpenPage) -> Page:
-    return open_page(signed_in=False)
+@pytest.fixture(scope="module")
+def page(browser: Browser, counter: Shop) -> Iterator[Page]:
+    """One page for all: what is tested here only computes."""
+    opened = browser.new_page()
+    opened.goto(counter.url)
+    yield opened
+    opened.close()
 
 
 def judged(page: Page, graph: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pytest
@@ -94,6 +95,31 @@ def test_everything_works_from_the_keyboard_alone(open_page: OpenPage, counter: 
     tab_to(page, "Approve")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Approve review: applied")).to_be_visible()
+
+
+def test_a_slash_leads_to_the_search(open_page: OpenPage) -> None:
+    page = open_page()
+    expect(page.locator("table tbody tr").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("ord-10403")
+    expect(page.locator("table tbody tr")).to_have_count(1)
+
+
+def test_controls_and_copying_work_over_plain_http_from_another_machine(open_page: OpenPage, counter: Shop) -> None:
+    """There a browser has neither a clipboard nor a maker of ids."""
+    page = open_page(signed_in=False, permissions=["clipboard-read"])
+    page.add_init_script(
+        "Object.defineProperty(Crypto.prototype, 'randomUUID', {value: undefined});"
+        "Object.defineProperty(Clipboard.prototype, 'writeText', {value: undefined});"
+    )
+    page.goto(counter.url)
+    ids = page.evaluate("import('./js/api.js').then((api) => [api.newRequestId(), api.newRequestId()])")
+    form = re.compile(r"console-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+    assert all(form.fullmatch(one) for one in ids)
+    assert ids[0] != ids[1]
+    page.goto(counter.link(f"/runs/{counter.runs['failed']}"))
+    page.get_by_role("button", name="Copy the run id").click()
+    assert page.evaluate("navigator.clipboard.readText()") == counter.runs["failed"]
 
 
 def test_a_dialog_closes_by_escape_and_changes_nothing(open_page: OpenPage, counter: Shop) -> None:

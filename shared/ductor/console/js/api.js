@@ -32,7 +32,15 @@ export function onSignedOut(listener) {
 
 /** An id under which a request may be repeated: make it once per click, and use it for every repeat of that click. */
 export function newRequestId() {
-  return `console-${crypto.randomUUID()}`;
+  return `console-${uuid()}`;
+}
+
+/** A random UUID; also where the page came over plain HTTP from another machine, and the browser has no maker of them. */
+function uuid() {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const hex = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const variant = "89ab"[parseInt(hex[16], 16) % 4];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
 }
 
 /** The absolute address of an API path. */

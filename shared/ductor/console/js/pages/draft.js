@@ -16,6 +16,7 @@ import { draftSession, isConflict } from "../definitions/draft_session.js";
 import { jsonEditor } from "../definitions/editor.js";
 import { JsonFault, lineOf, placeOf, readPlaces, stepAt } from "../definitions/positions.js";
 import { problemList } from "../definitions/problems.js";
+import { forgetText, keepText, keptText } from "../definitions/unsaved.js";
 import { publishDialog } from "../definitions/publish_dialog.js";
 import { toJson } from "../definitions/writing.js";
 
@@ -34,7 +35,7 @@ export async function render(ctx) {
 
 function draftPage(detail) {
   const session = draftSession(detail);
-  const state = { places: null, parsed: null, found: [], broken: null, conflict: null, drawTimer: null, saveTimer: null, saving: null, leaving: false };
+  const state = { places: null, parsed: null, found: [], broken: null, conflict: null, drawTimer: null, saveTimer: null, saving: null, savedText: "" };
   const editor = jsonEditor({ value: `${toJson(documentOf(detail))}\n`, label: "Definition as JSON", onInput: typed, onCaret: caretMoved });
   const graph = graphView({ nodes: [], edges: [], onSelect: jumpToStep, label: "Graph of the draft" });
   const problems = problemList({ onGo: jumpToProblem });
@@ -104,6 +105,7 @@ function draftPage(detail) {
       say("running", "Saving…");
       const warnings = await session.save(document);
       if (warnings) state.found = warnings;
+      state.savedText = text;
       if (editor.value() === text) say("done", `Saved, revision ${session.revision()}`);
       draw();
       return true;
@@ -137,6 +139,7 @@ function draftPage(detail) {
     const document = session.adopt(theirs);
     if (mine) return save();
     editor.setValue(`${toJson(document)}\n`);
+    state.savedText = editor.value();
     return check(false);
   }
 
@@ -217,12 +220,40 @@ function draftPage(detail) {
       save();
     }
   };
-  const unsaved = () => !state.broken && state.parsed && session.changed(state.parsed);
   const beforeUnload = (event) => {
-    if (state.broken || unsaved()) event.preventDefault();
+    if (editor.value() !== state.savedText) event.preventDefault();
   };
+
+  /** The last words are saved; what cannot be is kept in this tab. */
+  function leave() {
+    if (editor.value() === state.savedText) return;
+    if (state.conflict || !read()) {
+      keepText(detail.id, editor.value());
+      toast("waiting", "Your last changes are not saved", "They are kept in this tab: open the draft again to take them back.");
+    } else {
+      const text = editor.value();
+      session.save(state.parsed).catch((error) => {
+        keepText(detail.id, text);
+        toastError(error, "The last changes of the draft were not saved");
+      });
+    }
+  }
+  function takeBack(text) {
+    forgetText(detail.id);
+    put(conflictBox);
+    if (text === null) return;
+    editor.setValue(text);
+    typed();
+  }
+  function offerKept() {
+    const kept = keptText(detail.id);
+    if (kept === null) return;
+    put(conflictBox, notice("waiting", "There is text of yours that was not saved", h("div", { class: "row wrap" }, button("Take it back", { onclick: () => takeBack(kept) }), button("Forget it", { kind: "quiet", onclick: () => takeBack(null) }))));
+  }
   addEventListener("beforeunload", beforeUnload);
   pane("text");
+  state.savedText = editor.value();
+  offerKept();
   draw();
   say("done", `Revision ${session.revision()}`);
   check(false);
@@ -232,7 +263,7 @@ function draftPage(detail) {
       removeEventListener("beforeunload", beforeUnload);
       clearTimeout(state.drawTimer);
       clearTimeout(state.saveTimer);
-      if (!state.conflict && read() && unsaved()) session.save(state.parsed).catch((error) => toastError(error, "The last changes of the draft were not saved"));
+      leave();
     },
   };
 }

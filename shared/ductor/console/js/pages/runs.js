@@ -1,6 +1,6 @@
 // The list of runs: filtered by the address, read page by page, kept fresh without moving under the reader.
 
-import { h, put } from "../dom.js";
+import { h, on, put } from "../dom.js";
 import { api } from "../api.js";
 import { between } from "../format.js";
 import { poll } from "../poll.js";
@@ -102,11 +102,20 @@ export function render(ctx) {
     });
   }
 
+  // As in many lists: a slash leads to the search.
+  const unlisten = on(document, "keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, dialog")) return;
+    event.preventDefault();
+    bar.querySelector("input[type=search]").focus();
+  });
   begin(ctx.query);
   knownWorkflows(ctx.signal).then((slugs) => bar.workflows(slugs), () => {});
   return {
     element,
-    dispose: () => looks.stop(),
+    dispose: () => {
+      looks.stop();
+      unlisten();
+    },
     update: (next) => {
       if (JSON.stringify(filtersOf(next.query)) !== JSON.stringify(query)) begin(next.query);
     },

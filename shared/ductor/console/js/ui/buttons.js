@@ -48,8 +48,21 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return false;
+    return copyFromField(text);
   }
+}
+
+/** The old way, for pages over plain HTTP from another machine: those have no clipboard of their own. */
+function copyFromField(text) {
+  const field = h("textarea", { class: "sr-only", "aria-hidden": "true", tabindex: -1 });
+  const before = document.activeElement;
+  field.value = text;
+  (before?.closest("dialog") ?? document.body).append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  before?.focus();
+  return done;
 }
 
 /**

@@ -139,6 +139,22 @@ def test_a_run_goes_with_all_that_is_its_own_and_its_family_with_it() -> None:
     assert not [row for row in family.world.table.rows() if row.pk.startswith(("RL#", "RA#", "RO#", "I#", "CS#"))]
 
 
+def test_a_look_that_an_earlier_release_left_half_way_begins_anew() -> None:
+    """It went through an index by status, where a completed run has no entry any more."""
+    family = Family()
+    family.add("small", act("only"))
+    family.start("small")
+    family.rest()
+    keep(family)
+    wait(family)
+    row = family.world.table.get(f"N#{TENANT}", "RETENTION")
+    assert row is not None
+    old = msgspec.structs.replace(row, body=b'{"place":7,"cursor":"of-the-index-by-status"}')
+    family.world.table.write((Put(old, row.version),))
+    sweep(family)
+    assert traces(family, family.root) == []
+
+
 def test_the_key_of_a_run_that_has_gone_is_free() -> None:
     family = rich()
     keep(family)

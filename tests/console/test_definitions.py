@@ -176,6 +176,23 @@ def test_what_was_typed_last_is_saved_when_the_page_is_left(open_page: OpenPage,
     assert read(counter.client, made["id"])["title"] == "Typed in a hurry"
 
 
+def test_text_that_cannot_be_saved_is_kept_for_the_way_back(open_page: OpenPage, counter: Shop) -> None:
+    made = draft(counter.client)
+    page = open_page(f"/definitions/{made['id']}/edit")
+    saved(page, 1)
+    change(page, '"A draft",', '"Half a title')
+    page.get_by_role("link", name="Runs", exact=True).click()
+    expect(page.get_by_text("Your last changes are not saved")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("There is text of yours that was not saved")).to_be_visible()
+    assert "Half a title" not in text_of(page).input_value()
+    page.get_by_role("button", name="Take it back").click()
+    assert "Half a title" in text_of(page).input_value()
+    change(page, '"Half a title', '"A whole title",')
+    saved(page, 2)
+    assert read(counter.client, made["id"])["title"] == "A whole title"
+
+
 def test_changes_between_versions_are_told_in_words(open_page: OpenPage, counter: Shop) -> None:
     client = counter.client
     made = draft(client)

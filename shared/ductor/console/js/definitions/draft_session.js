@@ -47,7 +47,6 @@ export function draftSession(detail) {
     read,
     validate,
     adopt,
-    changed: (document) => Object.keys(changedFields(saved, document)).length > 0,
     publish: () => api.post(path(id, "/publish"), { expected_draft_revision: revision }),
     revision: () => revision,
   };

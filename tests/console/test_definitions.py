@@ -335,3 +335,19 @@ def test_who_may_only_read_is_told_which_scope_an_edit_needs(open_page: OpenPage
     change(page, "A draft", "Mine")
     expect(page.get_by_role("region", name="Problems")).to_contain_text("lacks the scope workflow_definition:write")
     expect(page.get_by_text("Not saved", exact=True)).to_be_visible()
+
+
+def test_the_list_is_searched_and_filtered(open_page: OpenPage, counter: Shop) -> None:
+    made = draft(counter.client, title="Needle in a haystack", tags=["sewing"])
+    page = open_page("/definitions?q=haystack")
+    row = page.get_by_role("row").filter(has_text=made["family_slug"])
+    expect(row).to_contain_text("Not published")
+    expect(row).to_contain_text("Draft, revision 1")
+    page.get_by_label("State").select_option("published")
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+    page.get_by_role("button", name="Clear the filters").click()
+    page.get_by_role("textbox", name="Tag").fill("sewing")
+    expect(page.get_by_role("table", name="Definitions").get_by_role("row")).to_have_count(2)
+    page.get_by_role("table", name="Definitions").get_by_role("row").nth(1).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Needle in a haystack")).to_be_visible()

@@ -32,7 +32,7 @@ export function approvalReader() {
     const { data, next_cursor } = await api.get("/api/workflows/runs", { query, signal });
     const gates = [];
     const hidden = [];
-    const waiting = data.filter((run) => run.current_steps.length && run.status !== "paused");
+    const waiting = data.filter((run) => run.current_steps.length);
     await inTurn(waiting, AT_ONCE, async (run) => {
       const found = await gatesOf(run, await definitionOf(run.definition_id, signal), signal);
       gates.push(...found.gates);

@@ -11,7 +11,14 @@ import { table } from "../ui/table.js";
 import { byFamily, statusOf } from "../definitions/document.js";
 
 const PAGE = 200;
-const STATUSES = [["", "Any state"], ["published", "Published"], ["draft", "Drafts"], ["archived", "Archived"]];
+const STATUSES = [["", "Any state"], ["published", "With a published version"], ["draft", "With a draft"], ["archived", "With archived versions"]];
+
+/** Families by what they have; the API's filter would hide their other rows, and so what else they have. */
+const HAS = {
+  published: (family) => family.newest !== null,
+  draft: (family) => family.draft !== null,
+  archived: (family) => family.versions.some((card) => statusOf(card) === "archived"),
+};
 
 export function render(ctx) {
   ctx.title("Definitions");
@@ -33,7 +40,7 @@ export function render(ctx) {
     const mine = (turn += 1);
     try {
       const answer = await api.get("/api/workflow-definitions", {
-        query: { q: query.q, tags: query.tags, status: query.status, limit: PAGE, cursor: more ? cursor : null }, signal: ctx.signal,
+        query: { q: query.q, tags: query.tags, limit: PAGE, cursor: more ? cursor : null }, signal: ctx.signal,
       });
       if (mine !== turn) return;
       cards = more ? [...cards, ...answer.data] : answer.data;
@@ -44,7 +51,7 @@ export function render(ctx) {
     }
   }
   function show() {
-    const families = byFamily(cards).sort((a, b) => String(b.updated).localeCompare(String(a.updated)));
+    const families = byFamily(cards).filter(HAS[query.status] ?? (() => true)).sort((a, b) => String(b.updated).localeCompare(String(a.updated)));
     list.update(families);
     list.hidden = !families.length;
     const filtered = Boolean(query.q || query.tags || query.status);

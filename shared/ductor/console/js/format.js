@@ -44,8 +44,10 @@ export function relative(when, now = Date.now()) {
   if (distance < 5 * SECOND) return "just now";
   if (distance < MINUTE) return say(`${Math.floor(distance / SECOND)} s`);
   if (distance < HOUR) return say(`${Math.floor(distance / MINUTE)} min`);
-  if (distance < DAY) return say(`${Math.floor(distance / HOUR)} h`);
-  if (distance < 7 * DAY) return say(`${Math.floor(distance / DAY)} d`);
+  // What has gone by is counted in full; what is to come is rounded: a day less a second is no 23 hours.
+  const count = (unit) => (at > now ? Math.round(distance / unit) : Math.floor(distance / unit));
+  if (distance < DAY) return say(`${count(HOUR)} h`);
+  if (distance < 7 * DAY) return say(`${count(DAY)} d`);
   return date(when, now);
 }
 

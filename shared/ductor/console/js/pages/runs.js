@@ -109,6 +109,8 @@ export function render(ctx) {
     bar.querySelector("input[type=search]").focus();
   });
   begin(ctx.query);
+  // Most who come here go on to a run: its scripts are there by then.
+  setTimeout(() => import("./run.js").catch(() => {}), 1500);
   knownWorkflows(ctx.signal).then((slugs) => bar.workflows(slugs), () => {});
   return {
     element,

@@ -61,7 +61,7 @@ export function filterBar(change) {
   } });
   const chips = h("div", { class: "row wrap chips" });
   const element = h("div", { class: "stack run-filters" },
-    h("div", { class: "filter-row" }, views, h("div", { class: "search" }, icon("search"), search), workflow, known, time, opener), more, chips);
+    h("div", { class: "run-filter-row" }, views, h("div", { class: "search" }, icon("search"), search), workflow, known, time, opener), more, chips);
 
   function show(filters) {
     for (const one of views.children) {

@@ -21,7 +21,7 @@ import { waitSentence } from "./words.js";
  * @returns {HTMLElement & {show: function(string|null): void, refresh: function(): void}}
  */
 export function nodePanel(store, select) {
-  const element = h("aside", { class: "panel card", "aria-label": "Step", hidden: true, onkeydown: (event) => {
+  const element = h("aside", { class: "step-panel card", "aria-label": "Step", hidden: true, onkeydown: (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) select(null);
   } });
   let id = null;

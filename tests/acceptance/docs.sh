@@ -22,7 +22,7 @@ page() {
   local suffix script=$scratch/$1.sh
   suffix=$(date +%s)_$$
   echo "set -euo pipefail" >"$script"
-  blocks "" "$2" | grep -vE '^(make |source |kill |\{"message")' |
+  blocks "" "$2" | grep -vE '^(make |source |kill |sam |ductor admin bootstrap|\{"message")' |
     sed -E "s/(hello_world|first_order)(\"|\$| )/\1_$suffix\2/" >>"$script"
   (cd "$scratch" && bash "$script") || { echo "docs: the commands of $2 fail:" >&2; cat -n "$script" >&2; exit 1; }
   echo "docs: ${2#"$root"/}: ok"

@@ -176,3 +176,23 @@ def test_a_key_needs_an_environment_that_is_there(world: ApiWorld) -> None:
 def test_odd_references_are_unknown(world: ApiWorld, reference: str) -> None:
     for path in (f"/api/connections/{reference}", f"/api/environments/{reference}", f"/api/admin/tenants/{reference}"):
         assert world.call("GET", path).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        ({"type": "stripe"}, "secrets.api_key", "this type needs it: "),
+        (
+            {"type": "http", "settings": {"base_url": "https://a.example.com", "nope": 1}},
+            "settings.nope",
+            "is not a setting of this type",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_connection_is_said_of_its_type(
+    world: ApiWorld, body: dict[str, Any], field: str, said: str
+) -> None:
+    answer = world.call("POST", "/api/connections", {"slug": "odd", **body})
+    told = {item["field"]: item["message"] for item in answer.json["errors"]}
+    assert answer.status == 400
+    assert told[field].startswith(said)

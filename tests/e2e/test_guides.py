@@ -43,7 +43,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def run(server: Server, *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     values, admin = (exported(server.data / name) for name in ("env", "admin.env"))
     values["DUCTOR_ADMIN_KEY"] = admin["DUCTOR_API_KEY"]
-    environment = {**os.environ, **values, "PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "200"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, **values, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": path, "COLUMNS": "200"}
     return subprocess.run(
         command, input=stdin, env=environment, capture_output=True, text=True, check=False, timeout=100
     )
@@ -57,7 +58,10 @@ def ductor(server: Server, *args: str, stdin: str = "") -> subprocess.CompletedP
     return run(server, sys.executable, "-c", "from ductor.cli.main import app; app()", *args, stdin=stdin)
 
 
-@pytest.mark.parametrize("script", ["hello_world.sh", "lead_router.sh", "operate_runs.sh"])
+@pytest.mark.parametrize(
+    "script",
+    ["hello_world.sh", "lead_router.sh", "operate_runs.sh", pytest.param("review_gate.sh", marks=pytest.mark.slow)],
+)
 def test_the_commands_of_a_guide_work_as_printed(server: Server, script: str) -> None:
     done = run(server, "bash", str(ACCEPTANCE / script))
     assert done.returncode == 0, done.stdout + done.stderr

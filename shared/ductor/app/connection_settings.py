@@ -38,7 +38,8 @@ def check_settings(connectors: Connectors, connector: Connector, settings: Mappi
 
 def _faults(model: type[BaseModel], settings: Mapping[str, JSON]) -> list[arguments.Fault]:
     parsed = arguments.parse(model, dict(settings))
-    return parsed if isinstance(parsed, list) else []
+    faults = parsed if isinstance(parsed, list) else []
+    return [(path, message.replace("a field of this action", "a setting of this type")) for path, message in faults]
 
 
 def _usable(url: str) -> bool:

@@ -229,7 +229,8 @@ def _check_secrets(connector: Connector, given: Mapping[str, str | None], kept: 
             raise invalid("FIELD_INVALID", message, field)
     for name, declared in connector.secrets.items():
         if declared.required and given.get(name) is None and (name not in kept):
-            raise invalid("FIELD_REQUIRED", declared.description or "this type needs it", f"secrets.{name}")
+            what = f": {declared.description}" if declared.description else ""
+            raise invalid("FIELD_REQUIRED", f"this type needs it{what}", f"secrets.{name}")
 
 
 def _bytes(text: str) -> int:

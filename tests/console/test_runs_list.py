@@ -80,3 +80,19 @@ def test_a_throttled_request_is_repeated_when_the_api_says_so(open_page: OpenPag
     page.goto(counter.link())
     expect(page.locator("table tbody tr").first).to_be_visible()
     assert len(asked) >= 2
+
+
+def test_a_server_that_comes_back_is_found_again(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(heard=False)  # the browser itself complains of a refused connection
+    rows = page.locator("table tbody tr")
+    expect(rows.first).to_be_visible()
+    look = "document.dispatchEvent(new Event('visibilitychange'))"
+    counter.server.kill()
+    try:
+        page.evaluate(look)
+        expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached")
+        expect(rows.first).to_be_visible()
+    finally:
+        counter.server.start()
+    page.evaluate(look)
+    expect(page.get_by_role("alert")).to_have_count(0)

@@ -17,10 +17,13 @@ from ductor.model.run import RunState
 from ductor.ports import Item, Table
 
 MAX_ATTEMPTS: Final = 2_000
-"""Attempts of AI steps that one answer looks at. Of more it says so."""
+"""Attempts of AI steps that one answer looks at, fewer if they are spread over many runs. Of more it says so."""
 
 _AI: Final = frozenset({StepType.AI_ACTION, StepType.AI_AGENT})
 _PAGE: Final = 200
+_A_LOOK: Final = 4
+"""What asking the table counts for: hundreds of runs below with a few attempts each are as much work."""
+
 _decode = msgspec.json.Decoder(Attempt).decode
 
 
@@ -65,7 +68,7 @@ class ModelUses:
                 self.truncated = True
                 return
             page = self._table.query(pk, prefix=prefix, cursor=cursor, limit=min(_PAGE, self._left))
-            self._left -= len(page.items)
+            self._left -= max(_A_LOOK, len(page.items))
             yield from page.items
             cursor = page.cursor
             if cursor is None:

@@ -13,7 +13,8 @@ from typing import Final, Protocol
 
 from ductor.app.action_pool import ActionPool
 from ductor.app.claims import Claimed, Finished
-from ductor.app.coordinator import Coordinator, Handled, retry_after_ms
+from ductor.app.coordinator import Coordinator, retry_after_ms
+from ductor.app.settling import settle
 from ductor.app.worker import Worker
 from ductor.model.intent import Intent
 from ductor.ports import Message, Queue, UnavailableError, Unit
@@ -119,7 +120,7 @@ class EngineLoop:
             told = [intent for intent in told if intent.run_id not in behind]
         messages = self._intents.receive(BATCH, visibility_ms=VISIBILITY_MS)
         if messages or told:
-            self._settle(self._coordinator.handle(messages, told))
+            settle(self._intents, self._coordinator.handle(messages, told))
 
     def _claim(self) -> list[Claimed]:
         if not self._pool.has_room:
@@ -135,13 +136,6 @@ class EngineLoop:
             else:
                 finished.append(self._worker.execute(claimed))
         return finished
-
-    def _settle(self, handled: Handled) -> None:
-        self._intents.ack(handled.done)
-        for receipt, delay_ms in handled.later:
-            self._intents.retry([receipt], delay_ms=delay_ms)
-        for receipt, reason in handled.buried:
-            self._intents.dead_letter([receipt], reason)
 
     def _apart(self, results: list[Finished], stop: threading.Event) -> list[Finished]:
         """The same round in units of one result, one run, one task, so that whoever is at fault fails alone."""
@@ -160,7 +154,7 @@ class EngineLoop:
         return self._begin(held)
 
     def _one_run(self, group: list[Message]) -> None:
-        if not self._alone(f"run {group[0].group}", lambda: self._settle(self._coordinator.handle(group))):
+        if not self._alone(f"run {group[0].group}", lambda: settle(self._intents, self._coordinator.handle(group))):
             self._coordinator.forget()
             delay = retry_after_ms(max(message.receives for message in group))
             self._intents.retry([message.receipt for message in group], delay_ms=delay)

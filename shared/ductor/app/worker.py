@@ -23,6 +23,7 @@ from ductor.app.claims import NOT_OURS, Claimed, Claims, Finished, overrun
 from ductor.app.connected_run import NoConnections, Resolver, execute_connected
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.payloads import PayloadMissingError, PayloadStore
+from ductor.app.settling import settle
 from ductor.model.attempt import Attempt, AttemptStatus, AttemptTask, ModelUse, added
 from ductor.model.errors import StepError, raised
 from ductor.model.intent import Intent
@@ -91,7 +92,7 @@ class Worker:
             self._claim_one(message, claims)
         self._faults.at("worker.after_claim")
         send_all(self._intents, [intent_message(intent, self._ids) for intent in claims.replies])
-        self._settle(claims)
+        settle(self._steps, claims)
         return claims.held
 
     def _claim_one(self, message: Message, claims: Claims) -> None:
@@ -383,14 +384,6 @@ class Worker:
             claimed.stop.set()
         if held:
             self._steps.retry([claimed.receipt for claimed in held], delay_ms=0)
-
-    def _settle(self, claims: Claims) -> None:
-        if claims.done:
-            self._steps.ack(claims.done)
-        for receipt, delay_ms in claims.later:
-            self._steps.retry([receipt], delay_ms=delay_ms)
-        for receipt, reason in claims.buried:
-            self._steps.dead_letter([receipt], reason)
 
 
 _decode_task = msgspec.json.Decoder(AttemptTask).decode

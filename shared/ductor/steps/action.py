@@ -94,7 +94,7 @@ class ActionBehaviour(Plain):
             connection = rendered_connection(ctx, plan.connection)
         except ExpressionError as fault:
             return fail(ctx, StepError(fault.code, fault.message, retryable=False))
-        return (_schedule(ctx, ctx.tick.keep(value) if given is None else given, connection),)
+        return (next_attempt(ctx, ctx.tick.keep(value) if given is None else given, connection),)
 
     def rendered(self, ctx: NodeContext, plan: ActionPlan) -> JSON:
         """The input of the step's attempts. Raises ExpressionError."""
@@ -102,7 +102,7 @@ class ActionBehaviour(Plain):
 
     def due(self, ctx: NodeContext) -> Iterable[Transition]:
         """The backoff is over: the next attempt gets the very input and connection of the first."""
-        return (_schedule(ctx, ctx.entry.input, ctx.entry.connection),)
+        return (next_attempt(ctx, ctx.entry.input, ctx.entry.connection),)
 
     def finished(self, ctx: NodeContext, intent: Intent) -> Iterable[Transition]:
         return after_attempt(ctx, intent)
@@ -138,15 +138,13 @@ def rendered_connection(ctx: NodeContext, template: Template | None) -> str:
     return ref
 
 
-def _schedule(ctx: NodeContext, value: Payload, connection: str) -> Transition:
+def next_attempt(
+    ctx: NodeContext, value: Payload, connection: str = "", *, deadline: int = 0, child: str = ""
+) -> Transition:
+    """The node's next attempt, which is looked after from here on; see `NodeScheduled`."""
+    attempt, generation = ctx.entry.attempt + 1, ctx.entry.generation + 1
     return tr.NodeScheduled(
-        ctx.id,
-        ctx.entry.attempt + 1,
-        ctx.entry.generation + 1,
-        value,
-        ctx.now + CHECK_MS,
-        CHECK_MS,
-        connection,
+        ctx.id, attempt, generation, value, ctx.now + CHECK_MS, CHECK_MS, connection, deadline, child
     )
 
 

@@ -20,7 +20,7 @@ from ductor.model.json import JSON
 from ductor.model.payload import MAX_INPUT_BYTES, Inline, Payload
 from ductor.model.transition import Transition
 from ductor.steps import reading
-from ductor.steps.action import CHECK_MS, after_attempt
+from ductor.steps.action import after_attempt, next_attempt
 from ductor.steps.resolving import refuses_all_but_resolve, resolved
 from ductor.steps.spec import MAX_TIMEOUT_MS, WORK_EDGES, Expression, Scope, read_args, templates
 
@@ -113,12 +113,4 @@ def _start_by(ctx: NodeContext, scheduled_at: int) -> int:
 
 
 def _schedule(ctx: NodeContext, value: Payload) -> Transition:
-    return tr.NodeScheduled(
-        ctx.id,
-        ctx.entry.attempt + 1,
-        ctx.entry.generation + 1,
-        value,
-        ctx.now + CHECK_MS,
-        CHECK_MS,
-        deadline=_start_by(ctx, ctx.now),
-    )
+    return next_attempt(ctx, value, deadline=_start_by(ctx, ctx.now))

@@ -24,7 +24,7 @@ from ductor.model.lineage import child_run_id, read_child_key
 from ductor.model.payload import Inline, Payload
 from ductor.model.transition import Transition
 from ductor.steps import reading
-from ductor.steps.action import CHECK_MS, short
+from ductor.steps.action import next_attempt, short
 from ductor.steps.spec import WORK_EDGES, Expression, Scope, read_args, templates
 
 EDGES: Final = WORK_EDGES
@@ -130,16 +130,7 @@ def _child(ctx: NodeContext) -> str:
 def _schedule(ctx: NodeContext, value: Payload) -> Transition:
     plan: Plan = ctx.args
     limit = ctx.timeout_ms if plan.wait else 0
-    return tr.NodeScheduled(
-        ctx.id,
-        ctx.entry.attempt + 1,
-        ctx.entry.generation + 1,
-        value,
-        ctx.now + CHECK_MS,
-        CHECK_MS,
-        deadline=ctx.now + limit if limit else 0,
-        child=plan.policy,
-    )
+    return next_attempt(ctx, value, deadline=ctx.now + limit if limit else 0, child=plan.policy)
 
 
 def _failed(ctx: NodeContext, error: StepError, *, timed_out: bool) -> Iterable[Transition]:

@@ -12,7 +12,8 @@ from typing import Final
 import msgspec
 
 from ductor.app.claims import Claimed, Finished
-from ductor.app.coordinator import Coordinator, Handled
+from ductor.app.coordinator import Coordinator
+from ductor.app.settling import settle
 from ductor.app.worker import Worker
 from ductor.model.errors import StepError
 from ductor.ports import Clock, Message, Queue, UnavailableError
@@ -39,15 +40,8 @@ class CoordinatorActor:
         """Receive, handle and settle one batch; how many messages there were."""
         messages = self._intents.receive(limit, visibility_ms=VISIBILITY_MS)
         if messages:
-            self._settle(self.coordinator.handle(_mixed(messages, rng)))
+            settle(self._intents, self.coordinator.handle(_mixed(messages, rng)))
         return len(messages)
-
-    def _settle(self, handled: Handled) -> None:
-        self._intents.ack(handled.done)
-        for receipt, delay_ms in handled.later:
-            self._intents.retry([receipt], delay_ms=delay_ms)
-        for receipt, reason in handled.buried:
-            self._intents.dead_letter([receipt], reason)
 
 
 def _mixed(messages: Sequence[Message], rng: random.Random | None) -> Sequence[Message]:

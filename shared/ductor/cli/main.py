@@ -118,6 +118,17 @@ def demo(data: Data = Path("data")) -> None:
 
 
 @app.command()
+def console(
+    run_id: Annotated[str, typer.Argument(metavar="[RUN]", help="A run whose page to open.")] = "",
+    data: Data = Path("data"),
+) -> None:
+    """Print the address of the web console that signs you in. The key is in it."""
+    from ductor.cli import console as command
+
+    command.run(data, run_id)
+
+
+@app.command()
 def trigger(
     definition: Annotated[str, typer.Argument(help="A family slug (its newest version runs) or the id of a version.")],
     input: Annotated[str, typer.Option("--input", metavar="JSON|@FILE", help="The payload; @- reads stdin.")] = "",

@@ -151,6 +151,7 @@ def _ready(local: LocalApp, options: Options, url: str, began: float) -> None:
 
 def _facts(local: LocalApp, options: Options, url: str) -> list[tuple[str, str]]:
     from ductor.cli.access import KEY, read_env
+    from ductor.cli.console import console_address
 
     key = (
         f"{read_env(local.env_file).get(KEY, '')} (also in {local.env_file})"
@@ -166,19 +167,6 @@ def _facts(local: LocalApp, options: Options, url: str) -> list[tuple[str, str]]
         ("process", str(os.getpid())),
         ("stop", "Ctrl-C; unfinished runs go on at the next start"),
     ]
-
-
-def console_address(url: str, env_file: Path, *, on_terminal: bool) -> str:
-    """The address of the web console. On a terminal it signs in: the key is in it, and a log would keep that."""
-    from urllib.parse import urlencode
-
-    from ductor.cli.access import KEY, TENANT, read_env
-
-    values = read_env(env_file) if on_terminal else {}
-    if not values.get(KEY) or not values.get(TENANT):
-        return f"{url}/console/"
-    link = urlencode({"key": values[KEY], "tenant": values[TENANT]})
-    return f"{url}/console/#{link} (signs in: the key is in it)"
 
 
 def _demonstrate(data: Path, url: str) -> None:

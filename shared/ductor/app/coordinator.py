@@ -42,7 +42,7 @@ Neither is fewer than a batch holds whose commits and sends are no single transa
 part of such a batch must always meet the tick that it belongs to.
 """
 
-LATE_COMMITS: Final = 20
+LATE_COMMITS: Final = 5
 """How many commits before the last one are searched for a redelivered intent: in between only those come that a
 
 coordinator makes which has outlived its messages."""

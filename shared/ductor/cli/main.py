@@ -119,7 +119,7 @@ def demo(data: Data = Path("data")) -> None:
 
 @app.command()
 def console(
-    run_id: Annotated[str, typer.Argument(metavar="[RUN]", help="A run whose page to open.")] = "",
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run whose page to open.")] = "",
     data: Data = Path("data"),
 ) -> None:
     """Print the address of the web console that signs you in. The key is in it."""

@@ -46,8 +46,12 @@ export function runStore(runId, signal) {
       state.definition ? null : definition(summary.definition_id, abort),
     ]);
     Object.assign(state, { summary, snapshot });
-    await Promise.all([items(abort), edges.read(abort).catch(passOver)]);
-    state.taken = edges.edges();
+    await items(abort);
+    // A long history takes its time, and the page does not wait for it.
+    edges.read(abort).then(() => {
+      state.taken = edges.edges();
+      tell();
+    }, () => {});
   }
 
   /** The definition may be hidden from a key without its scope; the run shows without its edges then. */
@@ -102,11 +106,6 @@ export function runStore(runId, signal) {
     now: () => looks.now(),
     stop: () => looks.stop(),
   };
-}
-
-/** What decorates the page must not keep it from showing. */
-function passOver(error) {
-  if (error.name === "AbortError") throw error;
 }
 
 /** The node of an id, in the run's own scope or among the items read so far. */

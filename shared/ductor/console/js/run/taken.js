@@ -26,17 +26,24 @@ export function takenEdges(paths) {
     } else if (ENDS.has(event.type)) byNode.set(event.node, new Set(names(event)));
   }
 
+  async function readOn(signal) {
+    while (pages < MOST_PAGES) {
+      const answer = await api.get(`${paths.v1}/events`, { query: { limit: PAGE, cursor }, signal });
+      answer.data.slice(seen).filter((event) => event.kind === "transition").forEach(note);
+      seen = answer.next_cursor ? 0 : answer.data.length;
+      if (!answer.next_cursor) return;
+      cursor = answer.next_cursor;
+      pages += 1;
+    }
+    complete = false;
+  }
+  let reading = Promise.resolve();
+
   return {
-    async read(signal) {
-      while (pages < MOST_PAGES) {
-        const answer = await api.get(`${paths.v1}/events`, { query: { limit: PAGE, cursor }, signal });
-        answer.data.slice(seen).filter((event) => event.kind === "transition").forEach(note);
-        seen = answer.next_cursor ? 0 : answer.data.length;
-        if (!answer.next_cursor) return;
-        cursor = answer.next_cursor;
-        pages += 1;
-      }
-      complete = false;
+    /** Reads what is new; one reading at a time, because each goes on where the one before it ended. */
+    read(signal) {
+      reading = reading.catch(() => {}).then(() => readOn(signal));
+      return reading;
     },
     edges: () => (complete ? byNode : null),
   };

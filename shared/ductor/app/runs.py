@@ -25,13 +25,14 @@ from ductor.app.headers import (
 )
 from ductor.app.history import Numbered, read_history
 from ductor.app.library import Library
+from ductor.app.node_view import node_view
 from ductor.app.pages import StaleRunError
 from ductor.app.payloads import PayloadStore
 from ductor.app.places import ItemNode, Places
 from ductor.app.prefetch import prefetching
-from ductor.app.presenting import Presenter, is_large, waiting_on
+from ductor.app.presenting import Presenter, is_large
 from ductor.app.refusals import invalid, node_not_found, precondition, run_not_found
-from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event, usage_view
+from ductor.app.run_events import attempt_event, attempt_view, audit_view, scheduled, transition_event
 from ductor.app.run_filter import RunFilter
 from ductor.app.run_list import find_runs
 from ductor.app.run_output import OutputTooLargeError, output_size, run_output
@@ -51,9 +52,8 @@ from ductor.app.views import (
 )
 from ductor.model.attempt import Attempt, attempt_sk
 from ductor.model.definition import Definition, Step
-from ductor.model.enums import NodeStatus, StepType
-from ductor.model.json import JSON, encode
-from ductor.model.lineage import child_run_id
+from ductor.model.enums import NodeStatus
+from ductor.model.json import JSON
 from ductor.model.payload import NULL, Payload
 from ductor.model.run import NodeState, RunState, effective_status
 from ductor.model.transition import OperatorAudited
@@ -150,7 +150,7 @@ class Runs:
         claimed = self._latest(state, entries, presenter.steps)
         room = Room()
         views = [
-            _node_view(state, node.step, node.entry, presenter, claimed.get(node.id), node.id, room) for node in found
+            node_view(state, node.step, node.entry, presenter, claimed.get(node.id), node.id, room) for node in found
         ]
         return Snapshot(
             run_id=state.run_id,
@@ -293,7 +293,7 @@ class Runs:
             if step.ref in repeated:
                 continue
             node = state.root.nodes.get(step.ref, untouched)
-            views.append(_node_view(state, step, node, presenter, claimed.get(step.ref), step.ref, room))
+            views.append(node_view(state, step, node, presenter, claimed.get(step.ref), step.ref, room))
         return views
 
     def _latest(self, state: RunState, nodes: Mapping[str, NodeState], steps: Mapping[str, Step]) -> dict[str, Attempt]:
@@ -337,47 +337,6 @@ def _may_read(caller: Caller, item: Item) -> bool:
         return True
     state = read_what_is_readable(item)
     return state is not None and caller.may_read(state.origin.environment)
-
-
-def _node_view(
-    state: RunState,
-    step: Step,
-    node: NodeState,
-    presenter: Presenter,
-    latest: Attempt | None,
-    node_id: str,
-    room: Room,
-) -> NodeView:
-    claimed = latest if node.status is NodeStatus.SCHEDULED else None
-    large, retrying = not room.takes(node.output), node.status is NodeStatus.RETRYING
-    shown = None if large or node.output == NULL else presenter.payload(step.ref, node.output)
-    has_child = step.type is StepType.SUBWORKFLOW and node.attempt
-    return NodeView(
-        node=node_id,
-        type=step.type.wire,
-        status=_shown_status(step, node, claimed).value,
-        attempt=node.attempt,
-        title=step.title,
-        started_at=(claimed.started_at if claimed else node.started_at) or None,
-        finished_at=node.finished_at or None,
-        latest_output_json=None if shown is None else encode(shown).decode(),
-        output_ref=f"/api/v2/workflow-runs/{state.run_id}/nodes/{node_id}/output" if large else None,
-        error=presenter.error(step.ref, node.error),
-        waiting_on=waiting_on(node_id, step, node),
-        next_retry_at=(node.deadline or None) if retrying else None,
-        deadline_at=None if retrying else node.deadline or None,
-        child_run_id=child_run_id(state.run_id, node_id, node.attempt, node.generation) if has_child else None,
-        no_route=node.no_route,
-        usage=usage_view(latest.usage) if latest else (),
-    )
-
-
-def _shown_status(step: Step, node: NodeState, claimed: Attempt | None) -> NodeStatus:
-    """A scatter is at work for as long as its items are, and an attempt that is a child run is waited for."""
-    if claimed or (step.type is StepType.SCATTER and node.status is NodeStatus.WAITING):
-        return NodeStatus.RUNNING
-    waits = step.type is StepType.SUBWORKFLOW and node.attempt and node.status is NodeStatus.SCHEDULED
-    return NodeStatus.WAITING if waits else node.status
 
 
 def _outputs(state: RunState) -> list[Payload]:

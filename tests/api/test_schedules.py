@@ -164,3 +164,15 @@ def test_runs_are_found_by_their_schedule_and_say_which_occurrence_they_are_for(
     (run,) = scheduled.call("GET", "/api/workflows/runs", query="schedule=hello-world").json["data"]
     assert (run["schedule"], run["scheduled_at"]) == ("hello_world", "2026-01-01T01:00:00.000Z")
     assert scheduled.call("GET", "/api/workflows/runs", query="schedule=other").json["data"] == []
+
+
+def test_a_backfill_that_is_sent_again_later_is_the_same_although_its_times_are_relative(scheduled: ApiWorld) -> None:
+    pass_hours(scheduled, 3)
+    body = {"request_id": "b1", "start_at": "-5h", "end_at": "-1h"}
+    first = scheduled.call("POST", f"{ONE}:backfill", body)
+    pass_hours(scheduled, 2)
+    again = scheduled.call("POST", f"{ONE}:backfill", body)
+    assert (first.status, again.status) == (202, 202)
+    assert again.json["data"]["start_at"] == first.json["data"]["start_at"]
+    other = scheduled.call("POST", f"{ONE}:backfill", {**body, "start_at": "-6h"})
+    assert (other.status, other.codes) == (409, [("request_id", "REQUEST_ID_REUSED")])

@@ -63,9 +63,13 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which occurrences to run. An empty `overlap_policy` is allow_all: they all lie in the past."""
+    """Which occurrences to run. An empty `overlap_policy` is allow_all: they all lie in the past.
+
+    `said` is the range as it was written: what is relative to now names other instants when it is sent again.
+    """
 
     range: Range = Range()
+    said: tuple[str, ...] = ()
     overlap_policy: str = ""
     request_id: str = ""
     reason: str = ""

@@ -197,7 +197,7 @@ class Schedules:
         require(caller, Scope.WORKFLOW_WRITE)
         schedule, _ = self._writable(caller, family_slug, environment)
         given = wanted or BackfillRequest()
-        body = [msgspec.to_builtins(given.range), given.overlap_policy]
+        body = [list(given.said) or msgspec.to_builtins(given.range), given.overlap_policy]
         request = self._request(caller, "backfill", given.request_id, given.reason, body)
         return self.backfills.begin(schedule, given, request, overlap_of(given.overlap_policy) or Overlap.ALLOW_ALL)
 

@@ -152,6 +152,7 @@ class ScheduleRoutes:
         body, now = call.body(BackfillBody), self._clock.now_ms()
         wanted = BackfillRequest(
             range=Range(read_time(body.start_at, now, "start_at"), read_time(body.end_at, now, "end_at")),
+            said=(body.start_at, body.end_at),
             overlap_policy=body.overlap_policy,
             request_id=body.request_id,
             reason=body.reason,

@@ -6,7 +6,7 @@ import { between, dateTime, money, phrase, shortType } from "../format.js";
 import { href } from "../router.js";
 import { button, copyButton } from "../ui/buttons.js";
 import { icon } from "../ui/icons.js";
-import { ago, live } from "../ui/live.js";
+import { ago, live, refreshLive } from "../ui/live.js";
 import { errorNotice, notice } from "../ui/notice.js";
 import { statusBadge, terminal } from "../ui/status.js";
 import { runControls } from "./controls.js";
@@ -20,24 +20,31 @@ export function runHeader(store) {
   const facts = h("dl", { class: "run-facts" });
   const cost = h("span", { class: "faint" }, "…");
   let costOf = null;
-  let acts = "";
+  const drawn = new Map();
   const element = h("div", { class: "stack" }, h("div", { class: "page-head" }, title, actions), banner, facts);
 
+  // Made anew only when what it shows has changed: the focus, an open menu and what a screen reader reads stay.
+  function redraw(place, what, make) {
+    const key = JSON.stringify(what);
+    if (drawn.get(place) === key) return;
+    drawn.set(place, key);
+    put(place, make());
+  }
+
   function show({ summary, error }) {
-    put(banner, error && errorNotice(error, summary ? "The run cannot be read just now; this is how it was" : undefined));
+    redraw(banner, [error?.message, summary?.stalled, summary?.error], () => [
+      error && errorNotice(error, summary ? "The run cannot be read just now; this is how it was" : undefined),
+      summary?.stalled ? stalled(summary, actions)
+        : summary?.error && notice("failed", h("span", null, h("code", null, summary.error.code), " ", summary.error.message)),
+    ]);
     if (!summary) return;
-    put(title, crumbs(summary), h("div", { class: "row wrap" },
+    const state = [summary.status, Boolean(summary.stalled)];
+    redraw(title, state, () => [crumbs(summary), h("div", { class: "row wrap" },
       h("h1", { class: "break" }, summary.subject_id ? `${summary.subject_type} ${summary.subject_id}` : summary.workflow_type), statusBadge(summary.status), summary.stalled && statusBadge("stalled")),
-      h("p", { class: "run-sentence muted break" }, live(() => sentence(summary, store.state))));
-    // Made anew only when they change, so that an open menu stays open.
-    const now = JSON.stringify([summary.status, Boolean(summary.stalled)]);
-    if (now !== acts) {
-      acts = now;
-      put(actions, runControls(store));
-    }
-    if (summary.stalled) banner.append(stalled(summary, actions));
-    else if (summary.error) banner.append(notice("failed", h("span", null, h("code", null, summary.error.code), " ", summary.error.message)));
-    put(facts, entries(summary, cost));
+    h("p", { class: "run-sentence muted break" }, live(() => sentence(store.state.summary, store.state)))]);
+    redraw(actions, state, () => runControls(store));
+    redraw(facts, [state, summary.started_at, summary.finished_at, summary.deadline_at], () => entries(summary, cost));
+    refreshLive(title);
     if (costOf !== summary.db_record_version) {
       costOf = summary.db_record_version;
       readCost(store, cost);

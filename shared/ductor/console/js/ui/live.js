@@ -17,10 +17,14 @@ export function ago(when) {
   return when ? live(() => relative(when), { title: dateTime(when), class: "nowrap" }) : h("span", { class: "faint" }, "–");
 }
 
-setInterval(() => {
-  if (document.hidden) return;
-  for (const element of document.querySelectorAll("[data-tick]")) {
+/** Brings the texts within an element up to date now. */
+export function refreshLive(within) {
+  for (const element of within.querySelectorAll("[data-tick]")) {
     const words = texts.get(element);
     if (words) setText(element, words());
   }
+}
+
+setInterval(() => {
+  if (!document.hidden) refreshLive(document);
 }, 1000);

@@ -93,34 +93,36 @@ class Coordinator:
     def handle(self, messages: Sequence[Message], told: Sequence[Intent] = ()) -> Handled:
         """Process a batch; one run's failure never touches another's. The caller acknowledges what is `done`.
 
-        `told` are intents that stand in no queue, of runs of which none of `messages` is: those that cannot be applied
-        now are sent. When grouping everything in one `Unit.batch`, call `forget` if that batch fails: remembered states
-        would be ahead of what is stored.
+        `told` are intents that stand in no queue; they come behind the messages of their runs, and are sent if they
+        cannot be applied now. When grouping everything in one `Unit.batch`, call `forget` if that batch fails:
+        remembered states would be ahead of what is stored.
         """
         handled = Handled()
-        for run_id, group in _by_group(messages, handled).items():
-            self._handle_group(run_id, group, handled)
-        for run_id, intents in _by_run(told).items():
-            if not self._handle_told(run_id, intents):
-                self._dispatcher.intend(intents)
+        groups, behind = _by_group(messages, handled), _by_run(told)
+        for run_id in groups | behind:
+            self._handle_group(run_id, groups.get(run_id, []), behind.get(run_id, []), handled)
         return handled
 
     def forget(self) -> None:
         """Drop all remembered run states."""
         self._runs.clear()
 
-    def _handle_group(self, run_id: str, group: list[tuple[Message, Intent]], handled: Handled) -> None:
+    def _handle_group(
+        self, run_id: str, group: list[tuple[Message, Intent]], told: list[Intent], handled: Handled
+    ) -> None:
         receipts = [message.receipt for message, _ in group]
-        intents = [intent for _, intent in group]
-        receives = max(message.receives for message, _ in group)
+        intents = [*(intent for _, intent in group), *told]
+        receives = max((message.receives for message, _ in group), default=1)
         try:
             with self._unit.part():
                 self._advance(run_id, intents, again=receives > 1)
         except UnavailableError:
             self._runs.drop(run_id)
             handled.later.extend((receipt, retry_after_ms(receives)) for receipt in receipts)
+            self._dispatcher.intend(told)
         except MissingRunError as missing:
             self._give_up_or_wait(receipts, receives, str(missing), handled)
+            self._dispatcher.intend(told)
         except Exception:
             # Nobody knows what state a half-done pass left in memory; the stored one is sound.
             self._runs.drop(run_id)
@@ -128,18 +130,6 @@ class Coordinator:
         else:
             self._faults.at("coordinator.before_ack")
             handled.done.extend(receipts)
-
-    def _handle_told(self, run_id: str, intents: list[Intent]) -> bool:
-        try:
-            with self._unit.part():
-                self._advance(run_id, intents, again=False)
-        except (UnavailableError, MissingRunError):
-            self._runs.drop(run_id)
-            return False
-        except Exception:
-            self._runs.drop(run_id)
-            raise
-        return True
 
     def _give_up_or_wait(self, receipts: list[str], receives: int, reason: str, handled: Handled) -> None:
         if receives >= MISSING_TRIES:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence, Set
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from typing import Final, Protocol
 
 from ductor.app.action_pool import ActionPool
@@ -43,8 +44,8 @@ class Bell(Protocol):
 class Intents(Queue, Protocol):
     """The queue of intents of this process."""
 
-    def waiting(self, groups: Set[str]) -> Set[str]:
-        """Those of `groups` of which any message stands in the queue, whether it can be delivered now or not."""
+    def standing(self, groups: Set[str]) -> Mapping[str, int]:
+        """How many messages of each of `groups` are not acknowledged, delivered or not; without any: left out."""
         ...
 
 
@@ -112,13 +113,16 @@ class EngineLoop:
         """What the runs were told by this round's results, and what stands in the queue.
 
         What was told is applied in the unit that records it: storing it in between, to read and remove it at once,
-        would cost a tenth of a step. Only if messages of its run wait, which came before it, it goes behind them.
+        would cost a tenth of a step. Only where messages of its run stay in the queue, which came before it, it goes
+        behind them.
         """
-        behind = self._intents.waiting({intent.run_id for intent in told})
+        messages = self._intents.receive(BATCH, visibility_ms=VISIBILITY_MS)
+        received = Counter(message.group for message in messages)
+        standing = self._intents.standing({intent.run_id for intent in told})
+        behind = {run_id for run_id, count in standing.items() if count > received[run_id]}
         if behind:
             self._worker.tell([intent for intent in told if intent.run_id in behind])
             told = [intent for intent in told if intent.run_id not in behind]
-        messages = self._intents.receive(BATCH, visibility_ms=VISIBILITY_MS)
         if messages or told:
             settle(self._intents, self._coordinator.handle(messages, told))
 

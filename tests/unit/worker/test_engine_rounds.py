@@ -81,13 +81,20 @@ def test_a_result_is_applied_in_the_round_that_records_it(room: Room) -> None:
     assert (room.status, room.waiting) == (RunStatus.COMPLETED, 0)
 
 
-def test_a_result_goes_behind_what_its_run_was_told_before(room: Room) -> None:
+def test_a_result_is_applied_behind_the_messages_of_its_round(room: Room) -> None:
+    results = room.engine.round([])
+    room.control("pause")
+    assert room.engine.round(results) == []  # had the result been first, the second step had begun
+    assert (room.status, room.waiting) == (RunStatus.PAUSED, 0)
+
+
+def test_a_result_goes_behind_a_message_that_somebody_else_holds(room: Room) -> None:
     results = room.engine.round([])
     room.control("pause")
     (elsewhere,) = room.app._intents.receive(10, visibility_ms=60_000)
     assert (room.engine.round(results), room.waiting) == ([], 2)
     room.app._intents.retry([elsewhere.receipt], delay_ms=0)
-    assert room.engine.round([]) == []  # had the result been first, the second step had begun
+    assert room.engine.round([]) == []
     assert (room.status, room.waiting) == (RunStatus.PAUSED, 0)
     room.control("resume")
     room.until_idle([])

@@ -7,7 +7,7 @@ takes a group from its oldest message on, so what has been delivered is always t
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final
 
 from ductor.adapters import rules
@@ -36,7 +36,9 @@ _PROMOTE: Final = (
     "AND (receives = 0 OR NOT EXISTS (SELECT 1 FROM queue_$name WHERE grp = ?1 AND visible_at > 0))"
 )
 _GROUPS_PER_SELECT: Final = 64
-_WAITING: Final = f"SELECT DISTINCT grp FROM queue_$name WHERE grp IN ({', '.join('?' * _GROUPS_PER_SELECT)})"  # noqa: S608
+_STANDING: Final = (
+    f"SELECT grp, count(*) FROM queue_$name WHERE grp IN ({', '.join('?' * _GROUPS_PER_SELECT)}) GROUP BY grp"  # noqa: S608
+)
 _SLOTS: Final = 3
 _REMEMBER: Final = (
     "INSERT INTO dedup_$name_$new (grp, dedup_id, until, message_id) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS "
@@ -54,16 +56,16 @@ class SqliteFifoQueue(SqliteQueue):
 
     _swept_slot = -1
 
-    def waiting(self, groups: Set[str]) -> Set[str]:
-        """Those of `groups` of which any message is not yet acknowledged, those in flight included."""
+    def standing(self, groups: Set[str]) -> Mapping[str, int]:
+        """How many messages of each of `groups` are not acknowledged, also in flight; without any: left out."""
         self._database.catch_up()
-        found: set[str] = set()
+        found: dict[str, int] = {}
         pending = list(groups)
         with self._database.reading() as connection:
             for start in range(0, len(pending), _GROUPS_PER_SELECT):
                 some = pending[start : start + _GROUPS_PER_SELECT]
                 some += some[:1] * (_GROUPS_PER_SELECT - len(some))  # always as many, so that one statement is prepared
-                found.update(group for (group,) in connection.execute(self._sql(_WAITING), some))
+                found.update(connection.execute(self._sql(_STANDING), some))
         return found
 
     def _insert(self, connection: sqlite3.Connection, first_id: int, messages: Sequence[Outgoing], now: int) -> int:

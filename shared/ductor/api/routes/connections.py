@@ -7,6 +7,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from ductor.api.call import Call
+from ductor.api.listed import PAGED, paged
 from ductor.api.models.common import EmptyBody, Wrapped, WrappedPage
 from ductor.api.models.connections import (
     ConnectionDetail,
@@ -40,7 +41,9 @@ class ConnectionRoutes:
         types = WrappedPage[ConnectionType]
         return (
             Route("POST", _ROOT, "Create a connection", self._create, one, NewConnection, scope=admin, status=201),
-            Route("GET", _ROOT, "List connections", self._list, WrappedPage[ConnectionDetail], scope=admin),
+            Route(
+                "GET", _ROOT, "List connections", self._list, WrappedPage[ConnectionDetail], query=PAGED, scope=admin
+            ),
             Route("GET", f"{_ROOT}/types", "List types of connections", self._types, types, scope=admin),
             Route("GET", _ONE, "Read a connection", self._get, one, scope=admin),
             Route("PATCH", _ONE, "Change a connection", self._update, one, ConnectionFields, scope=admin),
@@ -62,7 +65,8 @@ class ConnectionRoutes:
 
     def _list(self, call: Call) -> WrappedPage[ConnectionDetail]:
         shown = [_detail(row) for row in self._connections.list(call.caller)]
-        return WrappedPage(data=shown, metadata=call.metadata())
+        data, cursor = paged(call, shown, lambda connection: connection.slug)
+        return WrappedPage(data=data, next_cursor=cursor, metadata=call.metadata())
 
     def _types(self, call: Call) -> WrappedPage[ConnectionType]:
         require(call.caller, Scope.ADMIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ductor.api.call import Call, violation_items
+from ductor.api.listed import PAGED, paged
 from ductor.api.models.common import WarningItem, Wrapped, WrappedPage
 from ductor.api.models.environments import (
     EnvironmentDetail,
@@ -41,7 +42,9 @@ class EnvironmentRoutes:
         at, variable = f"{_ROOT}/<key>", f"{_VARIABLES}/<name>"
         return (
             Route("POST", _ROOT, "Create an environment", self._create, one, NewEnvironment, scope=admin, status=201),
-            Route("GET", _ROOT, "List environments", self._list, WrappedPage[EnvironmentDetail], scope=admin),
+            Route(
+                "GET", _ROOT, "List environments", self._list, WrappedPage[EnvironmentDetail], query=PAGED, scope=admin
+            ),
             Route("GET", at, "Read an environment", self._get, one, scope=admin),
             Route("PATCH", at, "Change an environment", self._update, one, EnvironmentFields, scope=admin),
             Route(
@@ -50,7 +53,7 @@ class EnvironmentRoutes:
                 "List variables",
                 self._list_variables,
                 WrappedPage[VariableEntry],
-                query=("environment",),
+                query=("environment", *PAGED),
                 scope=admin,
             ),
             Route("PUT", variable, "Set a variable", self._set, Wrapped[VariableEntry], VariableBody, scope=admin),
@@ -80,7 +83,8 @@ class EnvironmentRoutes:
 
     def _list(self, call: Call) -> WrappedPage[EnvironmentDetail]:
         shown = [_detail(found) for found in self._environments.list(call.caller)]
-        return WrappedPage(data=shown, metadata=call.metadata())
+        data, cursor = paged(call, shown, lambda environment: environment.key)
+        return WrappedPage(data=data, next_cursor=cursor, metadata=call.metadata())
 
     def _get(self, call: Call) -> Wrapped[EnvironmentDetail]:
         return _one(call, self._environments.get(call.caller, call.ids["key"]))
@@ -90,9 +94,10 @@ class EnvironmentRoutes:
         return _one(call, self._environments.update(call.caller, call.ids["key"], changes))
 
     def _list_variables(self, call: Call) -> WrappedPage[VariableEntry]:
-        found = self._variables.list(call.caller, _environment(call))
-        shown = [VariableEntry.model_validate(one) for one in found]
-        return WrappedPage(data=shown, metadata=call.metadata())
+        environment = call.query("environment", *PAGED).text("environment") or call.caller.default_environment
+        shown = [VariableEntry.model_validate(one) for one in self._variables.list(call.caller, environment)]
+        data, cursor = paged(call, shown, lambda variable: variable.name, ("environment",))
+        return WrappedPage(data=data, next_cursor=cursor, metadata=call.metadata())
 
     def _set(self, call: Call) -> Wrapped[VariableEntry]:
         body = call.body(VariableBody)

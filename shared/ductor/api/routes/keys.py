@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from ductor.api.call import Call
+from ductor.api.listed import PAGED, paged
 from ductor.api.models.common import Wrapped, WrappedPage
 from ductor.api.models.keys import IssuedKey, IssueKeyBody, KeyEntry
 from ductor.api.routing import Route
@@ -31,7 +32,7 @@ class KeyRoutes:
         admin = Scope.ADMIN.value
         return (
             Route("POST", _ROOT, "Issue a key", self._issue, Wrapped[IssuedKey], IssueKeyBody, scope=admin, status=201),
-            Route("GET", _ROOT, "List keys", self._list, WrappedPage[KeyEntry], scope=admin),
+            Route("GET", _ROOT, "List keys", self._list, WrappedPage[KeyEntry], query=PAGED, scope=admin),
             Route("DELETE", f"{_ROOT}/<key_id>", "Revoke a key", self._revoke, Wrapped[KeyEntry], scope=admin),
         )
 
@@ -59,7 +60,8 @@ class KeyRoutes:
     def _list(self, call: Call) -> WrappedPage[KeyEntry]:
         require(call.caller, Scope.ADMIN)
         shown = [_entry(info) for info in self._keys.list(call.caller.tenant)]
-        return WrappedPage(data=shown, metadata=call.metadata())
+        data, cursor = paged(call, shown, lambda key: f"{key.created_at} {key.id}")
+        return WrappedPage(data=data, next_cursor=cursor, metadata=call.metadata())
 
     def _revoke(self, call: Call) -> Wrapped[KeyEntry]:
         require(call.caller, Scope.ADMIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ductor.api.call import Call
+from ductor.api.listed import PAGED, paged
 from ductor.api.models.common import Wrapped, WrappedPage
 from ductor.api.models.tenants import (
     CreatedTenant,
@@ -41,7 +42,7 @@ class TenantRoutes:
         made = Wrapped[CreatedTenant]
         return (
             Route("POST", _ROOT, "Create a tenant", self._create, made, NewTenant, scope=admin, status=201),
-            Route("GET", _ROOT, "List tenants", self._list, WrappedPage[TenantDetail], scope=admin),
+            Route("GET", _ROOT, "List tenants", self._list, WrappedPage[TenantDetail], query=PAGED, scope=admin),
             Route("GET", _ONE, "Read a tenant", self._get, one, scope=admin),
             Route("PATCH", _ONE, "Change what a plan allows", self._update, one, TenantChanges, scope=admin),
         )
@@ -61,7 +62,9 @@ class TenantRoutes:
         require(call.caller, Scope.ADMIN)
         own = call.caller.tenant
         found = self._tenants.list() if self._tenants.is_operator(own) else (self._tenants.get(own),)
-        return WrappedPage(data=[self._detail(one) for one in found], metadata=call.metadata())
+        shown = [self._detail(one) for one in found]
+        data, cursor = paged(call, shown, lambda tenant: f"{tenant.created_at} {tenant.id}")
+        return WrappedPage(data=data, next_cursor=cursor, metadata=call.metadata())
 
     def _get(self, call: Call) -> Wrapped[TenantDetail]:
         require(call.caller, Scope.ADMIN)

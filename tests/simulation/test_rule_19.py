@@ -245,6 +245,16 @@ def test_rule_19_work_that_begins_after_a_nudge_came_for_nothing_is_gone_on_with
         works_off(scene)
 
 
+def test_rule_19_a_queue_that_is_behind_gets_a_wake_up_once_in_five_minutes() -> None:
+    scene = Scene(flow(action("a")))
+    scene.clock.advance(10 * MINUTE)
+    for _ in range(60):
+        scene.world.sweeper.sweep()
+        scene.clock.advance(MINUTE)
+    assert scene.world.intents.depth() <= 1 + 60 // 5
+    works_off(scene)
+
+
 # What is known of the queue
 
 

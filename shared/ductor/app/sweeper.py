@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from ductor.app.dispatch import intent_message, send_all
 from ductor.app.headers import HEAD, SHARDS, run_pk, sort_time, starting_pk, wake_pk
 from ductor.app.trigger import START_WAKE_MS
 from ductor.model.intent import Intent, IntentKind
-from ductor.ports import Clock, Ids, Index, Item, Queue, Table, UnavailableError
+from ductor.ports import Clock, Ids, Index, Item, Outgoing, Queue, Table, UnavailableError
 
 OVERDUE_MS: Final = 30_000
 """How long after its time a wake-up counts as lost; within it timers and busy queues may simply be late."""
@@ -48,9 +50,8 @@ class Sweeper:
         cursor: str | None = None
         while woken < most:
             page = self._table.query(pk, high=sort_time(before), index=Index.I3, limit=PAGE, cursor=cursor)
-            intents = [self._wake(item) for item in page.items]
-            send_all(self._intents, [intent_message(intent, self._ids) for intent in intents])
-            woken += len(intents)
+            send_all(self._intents, [self._wake(item) for item in page.items])
+            woken += len(page.items)
             cursor = page.cursor
             if cursor is None:
                 break
@@ -70,10 +71,15 @@ class Sweeper:
         if told:
             raise ExceptionGroup("chores of the sweeper", told)
 
-    def _wake(self, item: Item) -> Intent:
-        run_id = item.pk.removeprefix("R#")
+    def _wake(self, item: Item) -> Outgoing:
+        """The message has the id of its wake-up: what a queue that is behind still holds is not sent again each minute,
+
+        because within five minutes the queue swallows it.
+        """
+        run_id, at = item.pk.removeprefix("R#"), item.i3[1].partition("#")[0] if item.i3 else ""
         kind = IntentKind.TIMER_FIRED if self._started(run_id) else IntentKind.START
-        return Intent(id=f"{run_id}:sweep:{self._ids.token(9)}", run_id=run_id, kind=kind, at=self._clock.now_ms())
+        intent = Intent(id=f"{run_id}:sweep:{self._ids.token(9)}", run_id=run_id, kind=kind, at=self._clock.now_ms())
+        return msgspec.structs.replace(intent_message(intent, self._ids), dedup_id=f"{run_id}:sweep:{kind.value}:{at}")
 
     def _started(self, run_id: str) -> bool:
         header = self._table.get(run_pk(run_id), HEAD)

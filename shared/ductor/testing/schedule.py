@@ -337,7 +337,10 @@ class Schedule:
         if batch is not None and batch <= world.clock.now:
             world.sweeper.sweep()
             return True
-        return world.sweeper.sweep() > 0
+        woken = world.sweeper.sweep() > 0
+        if woken and not world.intents.depth():
+            world.clock.advance(SWEEP_MS)  # the queue has swallowed what it had minutes ago
+        return woken
 
 
 def void(value: object) -> None:

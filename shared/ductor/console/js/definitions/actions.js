@@ -12,12 +12,20 @@ const at = (definition, verb) => `/api/workflow-definitions/${definition.id}/${v
 
 /** The warnings of a publication or promotion, as children of a toast. */
 export function warningLines(warnings) {
-  return warnings.length ? h("ul", { class: "faults small" }, warnings.map((one) => h("li", null, h("code", null, one.code), ` ${one.field ? `${one.field}: ` : ""}${one.message}`))) : null;
+  return warnings.length ? h("ul", { class: "faults small" },
+    warnings.map((one) => h("li", null, h("code", null, one.code), ` ${one.field ? `${one.field}: ` : ""}${one.message}`)),
+  ) : null;
 }
 
 /** A draft of a new family with the same content. */
 export async function duplicate(definition) {
-  const slug = field({ name: "family_slug", label: "Name of the copy", value: `${definition.family_slug}_copy`.slice(0, 63), required: true, hint: "Lower-case letters, digits, _ and -" });
+  const slug = field({
+    name: "family_slug",
+    label: "Name of the copy",
+    value: `${definition.family_slug}_copy`.slice(0, 63),
+    required: true,
+    hint: "Lower-case letters, digits, _ and -",
+  });
   const answer = await dialog({
     title: `Duplicate ${definition.family_slug}`, fields: [slug], action: "Duplicate",
     submit: (values) => api.post(at(definition, "duplicate"), values),
@@ -29,7 +37,9 @@ export async function duplicate(definition) {
 export async function archive(definition) {
   const answer = await dialog({
     title: `Archive ${versionName(definition)} of ${definition.family_slug}?`, action: "Archive", danger: true,
-    body: ["Nothing new starts from it, and its schedule stops. Runs that are under way finish. It cannot be undone; publish again to go on."],
+    body: [
+      "Nothing new starts from it, and its schedule stops. Runs that are under way finish. It cannot be undone; publish again to go on.",
+    ],
     submit: () => api.post(at(definition, "archive")),
   });
   return Boolean(answer);
@@ -47,7 +57,13 @@ export async function removeDraft(definition) {
 
 /** A version into another environment. */
 export async function promote(definition) {
-  const target = field({ name: "environment", label: "Into environment", required: true, placeholder: "production", hint: `${versionName(definition)} is in ${definition.environment || "the default environment"}` });
+  const target = field({
+    name: "environment",
+    label: "Into environment",
+    required: true,
+    placeholder: "production",
+    hint: `${versionName(definition)} is in ${definition.environment || "the default environment"}`,
+  });
   const answer = await dialog({
     title: `Promote ${versionName(definition)}`, fields: [target], action: "Promote",
     body: ["Makes a new version with the same content in the other environment."],
@@ -71,5 +87,9 @@ export async function edit(definition, draft) {
 /** What a version says when it is not the newest one. */
 export function olderNotice(definition, newest) {
   if (!newest || newest.id === definition.id || versionName(definition) === "Draft") return null;
-  return notice("idle", null, h("span", null, `There is a newer version: `, h("a", { href: `#/definitions/${newest.id}` }, versionName(newest))));
+  return notice(
+    "idle",
+    null,
+    h("span", null, `There is a newer version: `, h("a", { href: `#/definitions/${newest.id}` }, versionName(newest))),
+  );
 }

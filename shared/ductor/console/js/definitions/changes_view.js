@@ -27,12 +27,18 @@ export function changesView(definition, others, { against, onAgainst, signal }) 
       const { data } = await api.get(`/api/workflow-definitions/${definition.id}/diff`, { query: { against: select.value }, signal });
       put(list, shown(data));
     } catch (error) {
-      if (error.name !== "AbortError") put(list, error instanceof ApiError && error.code === "DIFF_BASE_MISSING" ? emptyState("Nothing to compare with") : errorNotice(error));
+      if (error.name !== "AbortError") put(
+        list,
+        error instanceof ApiError && error.code === "DIFF_BASE_MISSING" ? emptyState("Nothing to compare with") : errorNotice(error),
+      );
     }
   }
   load();
   return h("div", { class: "stack" },
-    h("div", { class: "row" }, h("span", { class: "muted" }, `What ${versionName(definition)} changes, compared with`), h("div", { class: "narrow" }, select)), list);
+    h("div", { class: "row" },
+      h("span", { class: "muted" }, `What ${versionName(definition)} changes, compared with`),
+      h("div", { class: "narrow" }, select),
+    ), list);
 }
 
 function shown(diff) {
@@ -40,14 +46,20 @@ function shown(diff) {
   return changesInWords(diff).map((group) => h("section", { class: "card" },
     h("h2", { class: "card-title" }, group.title, h("span", { class: "count" }, group.items.length)),
     h("ul", { class: "changes" }, group.items.map((item) => h("li", { dataset: { kind: item.kind } },
-      h("span", { class: "mark", title: item.kind, "aria-label": item.kind }, MARKS[item.kind]), h("div", { class: "grow" }, h("div", { class: "break" }, item.words), values(item)))))));
+      h("span", { class: "mark", title: item.kind, "aria-label": item.kind },
+        MARKS[item.kind],
+      ), h("div", { class: "grow" }, h("div", { class: "break" }, item.words), values(item)))))));
 }
 
 function values({ before, after }) {
   const short = (value) => value === undefined || (typeof value !== "object" || value === null ? String(value).length < 60 : false);
   if (before === undefined && after === undefined) return null;
   if (short(before) && short(after)) {
-    return h("div", { class: "small" }, before !== undefined && h("del", null, brief(before)), before !== undefined && after !== undefined && " → ", after !== undefined && h("ins", null, brief(after)));
+    return h("div", { class: "small" },
+      before !== undefined && h("del", null, brief(before)),
+      before !== undefined && after !== undefined && " → ",
+      after !== undefined && h("ins", null, brief(after)),
+    );
   }
   return h("details", null, h("summary", { class: "small" }, "Show"), h("div", { class: "before-after" },
     before !== undefined && h("pre", { class: "old" }, toJson(before)), after !== undefined && h("pre", { class: "new" }, toJson(after))));

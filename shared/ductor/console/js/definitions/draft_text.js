@@ -108,7 +108,12 @@ function faultOf(text, parsed) {
     return { code: "JSON_SYNTAX", message: "A definition is a JSON object.", line: 1, offset: 0 };
   }
   const inexact = inexactNumber(text);
-  return inexact && { code: "NUMBER_TOO_LARGE", message: inexactWords(inexact.number), line: lineOf(text, inexact.offset), offset: inexact.offset };
+  return inexact && {
+    code: "NUMBER_TOO_LARGE",
+    message: inexactWords(inexact.number),
+    line: lineOf(text, inexact.offset),
+    offset: inexact.offset,
+  };
 }
 
 function countByStep(found) {
@@ -125,5 +130,8 @@ function countByStep(found) {
 function mark(count) {
   if (!count) return { tone: undefined, badge: undefined };
   const words = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
-  return count.errors ? { tone: "failed", badge: words(count.errors, "error") } : { tone: "waiting", badge: words(count.warnings, "warning") };
+  return count.errors ? { tone: "failed", badge: words(count.errors, "error") } : {
+    tone: "waiting",
+    badge: words(count.warnings, "warning"),
+  };
 }

@@ -15,5 +15,8 @@ export function exampleOf(schema, depth = 0) {
   if (type !== "object") return structuredClone(BLANK[type] ?? null);
   const properties = schema.properties ?? {};
   const required = Array.isArray(schema.required) ? schema.required : [];
-  return Object.fromEntries(required.filter((name) => typeof name === "string").map((name) => [name, properties[name] === undefined ? null : exampleOf(properties[name], depth + 1)]));
+  return Object.fromEntries(required.filter((name) => typeof name === "string").map((name) => [
+    name,
+    properties[name] === undefined ? null : exampleOf(properties[name], depth + 1),
+  ]));
 }

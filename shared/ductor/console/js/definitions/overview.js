@@ -34,9 +34,19 @@ function facts(definition) {
     ["Environment", definition.environment && h("code", null, definition.environment)],
     ["Steps", `${definition.steps?.length ?? 0}, ${definition.edges?.length ?? 0} edges`],
     ["Schedule", schedule && h("a", { href: href(`/schedules/${encodeURIComponent(definition.family_slug)}`) }, timetable(schedule))],
-    ["Concurrency", concurrency && [`${concurrency.limit} at a time by `, h("code", { class: "break" }, concurrency.key), `, others ${short(concurrency.on_limit ?? "queue").replace("_", " ")}`]],
+    [
+      "Concurrency",
+      concurrency && [
+        `${concurrency.limit} at a time by `,
+        h("code", { class: "break" }, concurrency.key),
+        `, others ${short(concurrency.on_limit ?? "queue").replace("_", " ")}`,
+      ],
+    ],
     ["Time limit", definition.run_timeout_ms > 0 && duration(definition.run_timeout_ms)],
-    ["Tags", definition.tags?.length > 0 && h("span", { class: "row wrap" }, definition.tags.map((tag) => h("span", { class: "chip" }, tag)))],
+    [
+      "Tags",
+      definition.tags?.length > 0 && h("span", { class: "row wrap" }, definition.tags.map((tag) => h("span", { class: "chip" }, tag))),
+    ],
     ["Published", definition.published_at && relative(definition.published_at)],
     ["Changed", definition.updated_at && relative(definition.updated_at)],
   ].filter(([, value]) => value);
@@ -53,6 +63,8 @@ function latestRuns(definition, signal) {
 }
 
 function runLine(run) {
-  return h("li", null, statusBadge(run.status), h("a", { class: "cut grow", href: href(`/runs/${run.run_id}`) }, run.subject_id || run.run_id),
+  return h("li", null, statusBadge(run.status), h("a", { class: "cut grow", href: href(`/runs/${run.run_id}`) },
+    run.subject_id || run.run_id,
+  ),
     h("span", { class: "muted nowrap" }, `v${run.definition_version} · ${relative(run.created_at)}`));
 }

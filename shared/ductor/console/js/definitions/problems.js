@@ -13,12 +13,18 @@ import { lineOf, placeOf } from "./positions.js";
 export function problemList({ onGo }) {
   const count = h("span", { class: "muted small", role: "status" });
   const list = h("ul", { class: "problems" });
-  const element = h("section", { class: "problem-box", "aria-label": "Problems" }, h("div", { class: "spread problem-head" }, h("h2", null, "Problems"), count), list);
+  const element = h("section", { class: "problem-box", "aria-label": "Problems" },
+    h("div", { class: "spread problem-head" }, h("h2", null, "Problems"), count),
+    list,
+  );
 
   function show(found, places, text) {
     const errors = found.filter((item) => item.severity !== "warning").length;
     const warnings = found.length - errors;
-    count.textContent = found.length ? [errors && plural(errors, "error"), warnings && plural(warnings, "warning")].filter(Boolean).join(", ") : "None";
+    count.textContent = found.length ? [
+      errors && plural(errors, "error"),
+      warnings && plural(warnings, "warning"),
+    ].filter(Boolean).join(", ") : "None";
     element.dataset.errors = String(errors);
     const lines = new Map();
     put(list, found.map((item) => {
@@ -35,6 +41,12 @@ function entry(item, line, onGo) {
   const warning = item.severity === "warning";
   return h("li", null, h("button", { type: "button", dataset: { tone: warning ? "waiting" : "failed" }, onclick: () => onGo(item) },
     icon(warning ? "info" : "alert"),
-    h("span", { class: "grow break" }, h("span", { class: "sr-only" }, warning ? "Warning: " : "Error: "), item.field && h("code", null, item.field), item.field && " ", item.message, h("span", { class: "faint small" }, ` ${item.code}`)),
+    h("span", { class: "grow break" },
+      h("span", { class: "sr-only" }, warning ? "Warning: " : "Error: "),
+      item.field && h("code", null, item.field),
+      item.field && " ",
+      item.message,
+      h("span", { class: "faint small" }, ` ${item.code}`),
+    ),
     line && h("span", { class: "faint small nowrap" }, `line ${line}`)));
 }

@@ -18,7 +18,9 @@ export async function publishDialog(draft, session) {
   return dialog({
     title: `Publish version ${draft.version} of ${draft.family_slug}`, action: "Publish", wide: Boolean(diff),
     body: [
-      h("p", null, "A published version never changes. It takes over the family's schedule and event triggers; runs that are under way stay on the version they began with."),
+      h("p", null,
+        "A published version never changes. It takes over the family's schedule and event triggers; runs that are under way stay on the version they began with.",
+      ),
       diff && summary(diff),
     ],
     submit: () => session.publish(),
@@ -36,7 +38,12 @@ async function difference(draft) {
 }
 
 function values({ kind, before, after }) {
-  return kind === "changed" && h("span", { class: "small" }, " ", h("del", null, brief(before, 40)), " → ", h("ins", null, brief(after, 40)));
+  return kind === "changed" && h("span", { class: "small" },
+    " ",
+    h("del", null, brief(before, 40)),
+    " → ",
+    h("ins", null, brief(after, 40)),
+  );
 }
 
 function summary(diff) {
@@ -44,6 +51,11 @@ function summary(diff) {
   if (diff.identical) return h("p", { class: "muted" }, `Nothing differs from version ${diff.before.version}.`);
   return h("div", { class: "stack" },
     h("h3", null, `${plural(items.length, "change")} since version ${diff.before.version}`),
-    h("ul", { class: "changes plain" }, items.slice(0, MOST).map((item) => h("li", { dataset: { kind: item.kind } }, h("span", { class: "mark", "aria-label": item.kind }, { added: "+", removed: "−", changed: "~" }[item.kind]), h("span", { class: "break" }, item.words, values(item))))),
+    h("ul", { class: "changes plain" },
+      items.slice(0, MOST).map((item) => h("li", { dataset: { kind: item.kind } },
+        h("span", { class: "mark", "aria-label": item.kind }, { added: "+", removed: "−", changed: "~" }[item.kind]),
+        h("span", { class: "break" }, item.words, values(item)),
+      )),
+    ),
     items.length > MOST && h("p", { class: "small muted" }, `and ${items.length - MOST} more`));
 }

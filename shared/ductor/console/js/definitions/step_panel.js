@@ -26,7 +26,10 @@ export function stepPanel(definition, ref, { onSelect, actions = [] }) {
   return h("section", { class: "panel", "aria-label": `Step ${ref}` },
     h("div", { class: "panel-head" },
       h("div", { class: "type-tile" }, typeIcon(type, { size: 20 })),
-      h("div", { class: "grow" }, h("h2", { class: "break" }, step.title || ref), h("div", { class: "small muted" }, h("code", null, ref), " · ", phrase(type))),
+      h("div", { class: "grow" },
+        h("h2", { class: "break" }, step.title || ref),
+        h("div", { class: "small muted" }, h("code", null, ref), " · ", phrase(type)),
+      ),
       iconButton("cross", "Close the step", { onclick: () => onSelect(null) })),
     step.description && h("p", { class: "muted break" }, step.description),
     facts(step, type),
@@ -45,7 +48,10 @@ function section(title, ...content) {
 function facts(step, type) {
   const lines = [
     ["Action", step.action && type !== "approval" && h("code", null, step.action)],
-    ["Connection", step.connection_ref && [h("code", null, step.connection_ref), step.connection_ref_mode === "environment" && " (by the environment)"]],
+    [
+      "Connection",
+      step.connection_ref && [h("code", null, step.connection_ref), step.connection_ref_mode === "environment" && " (by the environment)"],
+    ],
     ["Only if", step.condition && h("code", { class: "break" }, step.condition)],
     ["Joins", step.join && short(step.join) === "all" && "all incoming edges must be taken"],
     ["Retries", retryWords(step)],

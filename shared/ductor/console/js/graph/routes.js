@@ -85,7 +85,10 @@ function inBands(boxes) {
   };
   boxes.forEach(add);
   const steps = [-1, 0, 1];
-  const around = ({ x, y }) => steps.flatMap((down) => steps.flatMap((right) => bands.get(band(y + down * LABEL_HEIGHT, x + right * BAND_WIDTH)) ?? []));
+  const around = ({ x, y }) => steps.flatMap((down) => steps.flatMap((right) => bands.get(band(
+    y + down * LABEL_HEIGHT,
+    x + right * BAND_WIDTH,
+  )) ?? []));
   return { add, around };
 }
 

@@ -64,7 +64,14 @@ async function gatesOf(run, { definition, steps, approvals, inside, nested }, si
   const gates = [];
   const own = run.current_steps.filter((ref) => approvals.has(ref));
   const scattered = run.current_steps.flatMap((ref) => inside.get(ref) ?? []);
-  const gate = (ref, node, wait) => ({ run, node, step: steps.get(ref), definition, since: wait?.since ?? run.updated_at, deadline: wait?.deadline_at ?? null });
+  const gate = (ref, node, wait) => ({
+    run,
+    node,
+    step: steps.get(ref),
+    definition,
+    since: wait?.since ?? run.updated_at,
+    deadline: wait?.deadline_at ?? null,
+  });
   if (own.length === 1 && run.waiting_on?.kind === "approval") gates.push(gate(own[0], own[0], run.waiting_on));
   else if (own.length) {
     const { nodes } = await api.get(`/api/v2/workflow-runs/${run.run_id}/snapshot`, { signal });

@@ -9,7 +9,10 @@ const LOOKS = { fired: "completed", skipped: "skipped", missed: "timed_out", ref
 
 /** The outcome of an occurrence, as icon and word. */
 export function outcomeBadge(occurrence) {
-  return statusBadge(LOOKS[occurrence.outcome] ?? "pending", words(occurrence.outcome) + (occurrence.count > 1 ? ` × ${occurrence.count}` : ""));
+  return statusBadge(
+    LOOKS[occurrence.outcome] ?? "pending",
+    words(occurrence.outcome) + (occurrence.count > 1 ? ` × ${occurrence.count}` : ""),
+  );
 }
 
 /** A table of occurrences, newest first. */
@@ -17,11 +20,18 @@ export function occurrenceTable() {
   return table({
     label: "Occurrences", key: (one) => `${one.scheduled_at}/${one.by}/${one.run_id}/${one.outcome}`,
     columns: [
-      { title: "At", class: "nowrap", cell: (one) => [dateTime(one.scheduled_at), one.until && h("span", { class: "muted" }, ` to ${dateTime(one.until)}`)] },
+      {
+        title: "At",
+        class: "nowrap",
+        cell: (one) => [dateTime(one.scheduled_at), one.until && h("span", { class: "muted" }, ` to ${dateTime(one.until)}`)],
+      },
       { title: "Outcome", cell: outcomeBadge },
       { title: "Why", cell: why },
       { title: "Version", cell: (one) => `v${one.definition_version}` },
-      { title: "Run", cell: (one) => (one.run_id ? h("a", { href: `#/runs/${one.run_id}` }, h("code", null, one.run_id.slice(0, 13))) : "") },
+      {
+        title: "Run",
+        cell: (one) => (one.run_id ? h("a", { href: `#/runs/${one.run_id}` }, h("code", null, one.run_id.slice(0, 13))) : ""),
+      },
     ],
   });
 }

@@ -26,7 +26,17 @@ export function render(ctx) {
   const note = h("div", null);
   const list = h("ul", { class: "gates" });
   const foot = h("div", { class: "row" });
-  const filter = h("input", { class: "input", type: "search", placeholder: "Workflow, for example invoice_approval", "aria-label": "Workflow", value: workflow, onchange: () => setQuery({ workflow: filter.value.trim() }) });
+  const filter = h(
+    "input",
+    {
+      class: "input",
+      type: "search",
+      placeholder: "Workflow, for example invoice_approval",
+      "aria-label": "Workflow",
+      value: workflow,
+      onchange: () => setQuery({ workflow: filter.value.trim() }),
+    },
+  );
 
   async function look(signal) {
     const gates = [];
@@ -40,7 +50,12 @@ export function render(ctx) {
       looked += found.looked;
       ({ cursor } = found);
     }
-    const now = JSON.stringify([gates.map((gate) => [keyOf(gate), gate.deadline]), hidden.map((run) => run.run_id), Boolean(cursor), [...refused.keys()]]);
+    const now = JSON.stringify([
+      gates.map((gate) => [keyOf(gate), gate.deadline]),
+      hidden.map((run) => run.run_id),
+      Boolean(cursor),
+      [...refused.keys()],
+    ]);
     if (now === shown) return "same";
     shown = now;
     show(gates, hidden, cursor, looked);
@@ -50,9 +65,21 @@ export function render(ctx) {
     const open = gates.filter((gate) => !decided.has(keyOf(gate)));
     put(list, open.map((gate) => gateCard(gate, refused.get(keyOf(gate)), decide)));
     put(note,
-      hidden.length > 0 && notice("idle", null, "Approvals inside nested fan-outs are decided on the page of their run: ", hidden.slice(0, 10).map((run) => [h("a", { href: `#/runs/${run.run_id}` }, run.subject_id || run.run_id), " "])),
-      !open.length && emptyState(cursor ? "No approval among the newest runs" : "Nothing waits for a decision", "Runs that come to an approval step show here, whoever has to decide."));
-    put(foot, open.length > 0 && h("span", { class: "small muted" }, `${plural(open.length, "approval")} in ${plural(looked, "active run")}`), cursor && button("Look further back", { onclick: () => { pages += 1; poller.now(); } }));
+      hidden.length > 0 && notice(
+        "idle",
+        null,
+        "Approvals inside nested fan-outs are decided on the page of their run: ",
+        hidden.slice(0, 10).map((run) => [h("a", { href: `#/runs/${run.run_id}` }, run.subject_id || run.run_id), " "]),
+      ),
+      !open.length && emptyState(
+        cursor ? "No approval among the newest runs" : "Nothing waits for a decision",
+        "Runs that come to an approval step show here, whoever has to decide.",
+      ));
+    put(
+      foot,
+      open.length > 0 && h("span", { class: "small muted" }, `${plural(open.length, "approval")} in ${plural(looked, "active run")}`),
+      cursor && button("Look further back", { onclick: () => { pages += 1; poller.now(); } }),
+    );
   }
   async function decide(gate, verb) {
     const outcome = await decisionDialog(gate, verb, (message) => refused.set(keyOf(gate), message));
@@ -62,7 +89,13 @@ export function render(ctx) {
   }
   const poller = poll(look, { fastest: 2000, onError: (error) => put(note, errorNotice(error)) });
   return {
-    element: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", null, "Approvals")), h("div", { class: "filters" }, filter), note, list, foot),
+    element: h("div", { class: "page" },
+      h("div", { class: "page-head" }, h("h1", null, "Approvals")),
+      h("div", { class: "filters" }, filter),
+      note,
+      list,
+      foot,
+    ),
     update(next) {
       workflow = next.query.workflow ?? "";
       filter.value = workflow;
@@ -79,7 +112,12 @@ function gateCard(gate, why, decide) {
   return h("li", { class: "card gate", dataset: { run: run.run_id, node: gate.node } },
     h("div", { class: "type-tile" }, typeIcon("approval", { size: 20 })),
     h("div", { class: "grow stack-s" },
-      h("div", { class: "break" }, h("strong", null, step.title || step.ref), h("span", { class: "muted" }, " in "), h("a", { href: `#/runs/${run.run_id}` }, definition.title || run.workflow_type), h("span", { class: "faint" }, ` v${run.definition_version}`)),
+      h("div", { class: "break" },
+        h("strong", null, step.title || step.ref),
+        h("span", { class: "muted" }, " in "),
+        h("a", { href: `#/runs/${run.run_id}` }, definition.title || run.workflow_type),
+        h("span", { class: "faint" }, ` v${run.definition_version}`),
+      ),
       step.description && h("p", { class: "muted break" }, step.description),
       h("div", { class: "row wrap small muted" },
         gate.node !== step.ref && h("span", { class: "chip" }, gate.node),
@@ -87,11 +125,17 @@ function gateCard(gate, why, decide) {
         run.correlation_labels.map((label) => h("span", { class: "chip" }, `${label.key}=${label.id}`)),
         h("span", { title: dateTime(gate.since) }, `asked ${relative(gate.since)}`),
         gate.deadline && h("span", { title: dateTime(gate.deadline) }, `· until ${dateTime(gate.deadline)}`)),
-      h("div", { class: "small muted break" }, `May be decided by ${audienceWords(step)}`, step.args?.approver_role && ` (${step.args.approver_role})`),
+      h("div", { class: "small muted break" },
+        `May be decided by ${audienceWords(step)}`,
+        step.args?.approver_role && ` (${step.args.approver_role})`,
+      ),
       why && notice("waiting", "Your key is not in the audience of this approval", h("span", null, why))),
     h("div", { class: "row wrap gate-actions" },
       button("Reject", { onclick: () => decide(gate, "reject"), why: why && "Your key is not in the audience" }),
-      button("Approve", { kind: "primary", icon: "check", onclick: () => decide(gate, "approve"), why: why && "Your key is not in the audience" })));
+      button(
+        "Approve",
+        { kind: "primary", icon: "check", onclick: () => decide(gate, "approve"), why: why && "Your key is not in the audience" },
+      )));
 }
 
 /** What the run has found out by now, read when somebody looks: outputs that its steps do not hide, and its context. */
@@ -101,7 +145,10 @@ function soFar(run) {
   details.addEventListener("toggle", async () => {
     try {
       const { nodes, context } = await api.get(`/api/v2/workflow-runs/${run.run_id}/snapshot`);
-      const outputs = Object.entries(nodes).filter(([, node]) => node.latest_output_json).map(([ref, node]) => [ref, JSON.parse(node.latest_output_json)]);
+      const outputs = Object.entries(nodes).filter(([, node]) => node.latest_output_json).map(([ref, node]) => [
+        ref,
+        JSON.parse(node.latest_output_json),
+      ]);
       put(body, jsonView({ outputs: Object.fromEntries(outputs), context: context ?? {} }, { open: 3 }));
     } catch (error) {
       put(body, errorNotice(error));
@@ -117,11 +164,23 @@ async function decisionDialog(gate, verb, onRefused) {
   const path = `/api/v2/workflow-runs/${gate.run.run_id}/steps/${encodeURIComponent(gate.node)}:${verb}`;
   const answer = await dialog({
     title: `${approve ? "Approve" : "Reject"}: ${gate.step.title || gate.step.ref}`, action: approve ? "Approve" : "Reject", danger: !approve,
-    body: [h("p", { class: "muted small break" }, `Run ${gate.run.run_id}. May be decided by ${audienceWords(gate.step)}; who decides is the API key that you signed in with.`), soFar(gate.run)],
+    body: [
+      h("p", { class: "muted small break" },
+        `Run ${gate.run.run_id}. May be decided by ${audienceWords(gate.step)}; who decides is the API key that you signed in with.`,
+      ),
+      soFar(gate.run),
+    ],
     fields: [
       field({ name: "comment", label: "Comment", kind: "textarea", maxlength: 4000, hint: "Later steps can read it" }),
       field({ name: "approver_id", label: "Your name (a label)", placeholder: "ada" }),
-      field({ name: "payload", label: "Payload", kind: "json", rows: 3, placeholder: '{"limit": 5}', hint: `Any JSON; later steps read it as STEPS.${gate.step.ref}.output.payload` }),
+      field({
+        name: "payload",
+        label: "Payload",
+        kind: "json",
+        rows: 3,
+        placeholder: '{"limit": 5}',
+        hint: `Any JSON; later steps read it as STEPS.${gate.step.ref}.output.payload`,
+      }),
     ],
     submit: async (values) => {
       const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));

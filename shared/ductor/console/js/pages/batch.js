@@ -35,17 +35,27 @@ export function render(ctx) {
     return same ? "same" : "changed";
   }, { fastest: 700, onError: (error) => put(top, errorNotice(error)) });
   return {
-    element: h("div", { class: "page" }, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/batches" }, "Batches"), ` / ${id}`), top, refused),
+    element: h("div", { class: "page" },
+      h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/batches" }, "Batches"), ` / ${id}`),
+      top,
+      refused,
+    ),
     dispose: () => poller.stop(),
   };
 }
 
 function shown(batch, known) {
-  const figure = (count, label) => h("div", { class: "card pad figure" }, h("strong", null, count.toLocaleString("en")), h("span", { class: "muted" }, label));
+  const figure = (count, label) => h("div", { class: "card pad figure" },
+    h("strong", null, count.toLocaleString("en")),
+    h("span", { class: "muted" }, label),
+  );
   return [
     h("div", { class: "row wrap" }, h("h1", null, `${words(batch.operation)} many runs`), statusBadge(batch.status)),
     known && h("p", { class: "muted break" }, filterWords(known.filter ?? {}), known.reason && ` · ${known.reason}`),
     h("div", { class: "figures" }, figure(batch.accepted, "runs have the control enqueued"), figure(batch.refused, "would not take it")),
-    h("p", { class: "small muted" }, `Begun ${dateTime(batch.created_at)}`, batch.finished_at ? `, done after ${between(batch.created_at, batch.finished_at)}` : ". It goes on in the background, also when this page is closed."),
+    h("p", { class: "small muted" },
+      `Begun ${dateTime(batch.created_at)}`,
+      batch.finished_at ? `, done after ${between(batch.created_at, batch.finished_at)}` : ". It goes on in the background, also when this page is closed.",
+    ),
   ];
 }

@@ -31,8 +31,13 @@ export function render(ctx) {
   return {
     element: h("div", { class: "page" },
       h("div", { class: "page-head" }, h("h1", null, "Batches"), h("a", { class: "button primary", href: "#/batches/new" }, "New batch")),
-      h("p", { class: "muted" }, "One control for every run that matches a filter. Listed are those that were begun in this browser; any other opens by its id."),
-      !entries.length && emptyState("No batch was begun here", "Begin with a filter: which runs shall be paused, resumed, redriven, cancelled or terminated?"), list,
+      h("p", { class: "muted" },
+        "One control for every run that matches a filter. Listed are those that were begun in this browser; any other opens by its id.",
+      ),
+      !entries.length && emptyState(
+        "No batch was begun here",
+        "Begin with a filter: which runs shall be paused, resumed, redriven, cancelled or terminated?",
+      ), list,
       h("form", { class: "inline-form", onsubmit: open }, id, button("Open", { type: "submit" }))),
   };
 }

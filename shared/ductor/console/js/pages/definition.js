@@ -35,8 +35,18 @@ export async function render(ctx) {
     if (tab === shown) return;
     shown = tab;
     if (tab === "graph") put(body, graph.element);
-    else if (tab === "source") put(body, sourceView(definition, query.format === "yaml" ? "yaml" : "json", (format) => setQuery({ format })));
-    else put(body, changesView(definition, [family.draft, ...family.versions].filter(Boolean), { against: query.against, onAgainst: (against) => setQuery({ against }), signal: ctx.signal }));
+    else if (tab === "source") put(
+      body,
+      sourceView(definition, query.format === "yaml" ? "yaml" : "json", (format) => setQuery({ format })),
+    );
+    else put(
+      body,
+      changesView(
+        definition,
+        [family.draft, ...family.versions].filter(Boolean),
+        { against: query.against, onAgainst: (against) => setQuery({ against }), signal: ctx.signal },
+      ),
+    );
   }
   show();
   return {
@@ -65,10 +75,16 @@ function head(definition, family, name) {
   const status = statusOf(definition);
   const others = [family.draft, ...family.versions].filter(Boolean);
   const versions = h("select", { class: "select", "aria-label": "Version", onchange: () => navigate(`/definitions/${versions.value}`) },
-    others.map((card) => h("option", { value: card.id, selected: card.id === definition.id }, `${versionName(card)}${statusOf(card) === "archived" ? " (archived)" : ""}${card.id === family.newest?.id ? " (newest)" : ""}`)));
+    others.map((card) => h("option", { value: card.id, selected: card.id === definition.id },
+      `${versionName(card)}${statusOf(card) === "archived" ? " (archived)" : ""}${card.id === family.newest?.id ? " (newest)" : ""}`,
+    )));
   return h("div", { class: "page-head" },
     h("div", { class: "title-block" },
-      h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/definitions" }, "Definitions"), " / ", h("code", null, definition.family_slug)),
+      h("nav", { class: "crumbs", "aria-label": "Where" },
+        h("a", { href: "#/definitions" }, "Definitions"),
+        " / ",
+        h("code", null, definition.family_slug),
+      ),
       h("div", { class: "row wrap" }, h("h1", { class: "break" }, name), statusBadge(status))),
     h("div", { class: "row wrap" }, h("div", { class: "narrow" }, versions), actions(definition, family, status)));
 }
@@ -77,9 +93,25 @@ function actions(definition, family, status) {
   const draft = status === "draft";
   const entries = [
     { label: "Duplicate…", name: "duplicate", onclick: () => duplicate(definition) },
-    !draft && { label: "Promote…", name: "promote", onclick: () => promote(definition), why: status === "archived" && "An archived version stays where it is" },
-    !draft && { label: "Archive…", name: "archive", danger: true, why: status === "archived" && "Archived already", onclick: async () => (await archive(definition)) && location.reload() },
-    draft && { label: "Delete the draft…", name: "delete", danger: true, onclick: async () => (await removeDraft(definition)) && navigate("/definitions") },
+    !draft && {
+      label: "Promote…",
+      name: "promote",
+      onclick: () => promote(definition),
+      why: status === "archived" && "An archived version stays where it is",
+    },
+    !draft && {
+      label: "Archive…",
+      name: "archive",
+      danger: true,
+      why: status === "archived" && "Archived already",
+      onclick: async () => (await archive(definition)) && location.reload(),
+    },
+    draft && {
+      label: "Delete the draft…",
+      name: "delete",
+      danger: true,
+      onclick: async () => (await removeDraft(definition)) && navigate("/definitions"),
+    },
   ];
   return [
     h("a", { class: "button", href: href("/runs", { workflow_type: definition.family_slug }) }, "Runs"),
@@ -93,7 +125,12 @@ function graphTab(definition, ctx, onStep) {
   const document = documentOf(definition);
   const about = overview(document.steps ? { ...definition, ...document } : definition, ctx.signal);
   const side = h("aside", { class: "graph-side" }, about);
-  const graph = graphView({ ...graphOf(document), selected: ctx.query.step ?? null, onSelect: onStep, label: `Graph of ${definition.family_slug}` });
+  const graph = graphView({
+    ...graphOf(document),
+    selected: ctx.query.step ?? null,
+    onSelect: onStep,
+    label: `Graph of ${definition.family_slug}`,
+  });
   let chosen;
   function choose(step) {
     if (step === chosen) return;

@@ -20,7 +20,11 @@ const PANES = [["text", "Text"], ["graph", "Graph"], ["problems", "Problems"]];
 export async function render(ctx) {
   const { data: detail } = await api.get(`/api/workflow-definitions/${encodeURIComponent(ctx.params.id)}`, { signal: ctx.signal });
   if (statusOf(detail) !== "draft") {
-    return { element: emptyState("This is a published version", "Versions never change; the family's draft does.", h("a", { class: "button", href: `#/definitions/${detail.id}` }, "To the version")) };
+    return { element: emptyState(
+      "This is a published version",
+      "Versions never change; the family's draft does.",
+      h("a", { class: "button", href: `#/definitions/${detail.id}` }, "To the version"),
+    ) };
   }
   ctx.title(`Edit ${detail.title || detail.family_slug}`);
   return draftPage(detail);
@@ -57,7 +61,11 @@ function draftPage(detail) {
       put(occurrences, next.length > 0 && `Next by its schedule: ${next.slice(0, 3).map(dateTime).join(" · ")}`);
       text.show(violations);
       say("done", `Saved, revision ${saving.session.revision()}`);
-      if (byHand) toast(valid ? "done" : "failed", valid ? "Valid: it can be published" : "Not valid yet", valid ? null : "Every problem is listed under the text.");
+      if (byHand) toast(
+        valid ? "done" : "failed",
+        valid ? "Valid: it can be published" : "Not valid yet",
+        valid ? null : "Every problem is listed under the text.",
+      );
     } catch (error) {
       toastError(error, "It could not be validated");
     }
@@ -75,7 +83,11 @@ function draftPage(detail) {
   }
 
   const split = panes.frame(text, occurrences);
-  const actions = [button("Validate", { onclick: () => check(true) }), button("Publish…", { kind: "primary", onclick: publish }), moreMenu(detail)];
+  const actions = [
+    button("Validate", { onclick: () => check(true) }),
+    button("Publish…", { kind: "primary", onclick: publish }),
+    moreMenu(detail),
+  ];
   const keys = (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
     event.preventDefault();
@@ -148,8 +160,13 @@ function savingOf(detail, text, { say, box, onLoaded }) {
     conflict = true;
     say("failed", "Not saved: somebody else changed the draft");
     put(box, notice("waiting", "Somebody else saved this draft while you were editing",
-      h("p", null, theirs ? `The draft is at revision ${theirs.draft_revision}, saved ${dateTime(theirs.updated_at)}. Yours is based on revision ${session.revision()}. Nothing was overwritten.` : "The draft could not be read: it may have been deleted."),
-      theirs && h("div", { class: "row wrap" }, button("Load theirs", { onclick: () => settle(theirs, false) }), button("Keep mine over theirs", { kind: "danger", onclick: () => settle(theirs, true) }))));
+      h("p", null,
+        theirs ? `The draft is at revision ${theirs.draft_revision}, saved ${dateTime(theirs.updated_at)}. Yours is based on revision ${session.revision()}. Nothing was overwritten.` : "The draft could not be read: it may have been deleted.",
+      ),
+      theirs && h("div", { class: "row wrap" },
+        button("Load theirs", { onclick: () => settle(theirs, false) }),
+        button("Keep mine over theirs", { kind: "danger", onclick: () => settle(theirs, true) }),
+      )));
     box.scrollIntoView({ block: "nearest" });
   }
   async function settle(theirs, mine) {
@@ -199,13 +216,18 @@ function offerKept(detail, box, onTake) {
     if (take) onTake(kept);
   };
   put(box, notice("waiting", "There is text of yours that was not saved",
-    h("div", { class: "row wrap" }, button("Take it back", { onclick: () => decide(true) }), button("Forget it", { kind: "quiet", onclick: () => decide(false) }))));
+    h("div", { class: "row wrap" },
+      button("Take it back", { onclick: () => decide(true) }),
+      button("Forget it", { kind: "quiet", onclick: () => decide(false) }),
+    )));
 }
 
 /** On a phone one pane shows at a time. */
 function paneSwitch() {
   const split = h("div", { class: "draft-split" });
-  const switcher = h("div", { class: "switch phone-only", role: "group", "aria-label": "Show" }, PANES.map(([id, label]) => h("button", { type: "button", dataset: { pane: id }, onclick: () => show(id) }, label)));
+  const switcher = h("div", { class: "switch phone-only", role: "group", "aria-label": "Show" },
+    PANES.map(([id, label]) => h("button", { type: "button", dataset: { pane: id }, onclick: () => show(id) }, label)),
+  );
   function show(name) {
     split.dataset.pane = name;
     for (const one of switcher.children) one.setAttribute("aria-pressed", String(one.dataset.pane === name));
@@ -215,14 +237,24 @@ function paneSwitch() {
     show,
     switcher,
     frame: ({ editor, graph, problems }, occurrences) => put(split,
-      h("div", { class: "card pane-text" }, editor), h("div", { class: "card pane-graph" }, graph), h("div", { class: "card pane-problems" }, problems, occurrences)),
+      h("div", { class: "card pane-text" }, editor), h("div", { class: "card pane-graph" }, graph), h(
+        "div",
+        { class: "card pane-problems" },
+        problems,
+        occurrences,
+      )),
   };
 }
 
 function head(detail, saved, actions) {
   return h("div", { class: "page-head" },
     h("div", { class: "title-block" },
-      h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/definitions" }, "Definitions"), " / ", h("a", { href: `#/definitions/${detail.id}` }, h("code", null, detail.family_slug)), " / Draft"),
+      h("nav", { class: "crumbs", "aria-label": "Where" },
+        h("a", { href: "#/definitions" }, "Definitions"),
+        " / ",
+        h("a", { href: `#/definitions/${detail.id}` }, h("code", null, detail.family_slug)),
+        " / Draft",
+      ),
       h("div", { class: "row wrap" }, h("h1", { class: "break" }, detail.title || detail.family_slug), saved)),
     h("div", { class: "row wrap" }, actions));
 }
@@ -231,6 +263,11 @@ function moreMenu(detail) {
   return menu("", [
     { label: "See what it changes", name: "changes", onclick: () => navigate(`/definitions/${detail.id}`, { tab: "changes" }) },
     { label: "Duplicate…", name: "duplicate", onclick: () => duplicate(detail) },
-    { label: "Delete the draft…", name: "delete", danger: true, onclick: async () => (await removeDraft(detail)) && navigate("/definitions") },
+    {
+      label: "Delete the draft…",
+      name: "delete",
+      danger: true,
+      onclick: async () => (await removeDraft(detail)) && navigate("/definitions"),
+    },
   ], { "aria-label": "More actions" });
 }

@@ -15,7 +15,14 @@ export function render(ctx) {
   let template = TEMPLATES.find((one) => one.id === ctx.query.template) ?? TEMPLATES[0];
   let named = false;
   const trouble = h("div", { "aria-live": "assertive" });
-  const slug = field({ name: "family_slug", label: "Name", value: template.slug, required: true, maxlength: 63, hint: "The family's slug: starts with a lower-case letter; letters, digits, _ and -. It stays." });
+  const slug = field({
+    name: "family_slug",
+    label: "Name",
+    value: template.slug,
+    required: true,
+    maxlength: 63,
+    hint: "The family's slug: starts with a lower-case letter; letters, digits, _ and -. It stays.",
+  });
   slug.control.addEventListener("input", () => (named = true));
   const graph = graphView({ ...graphOf(template.document), label: "Preview" });
   const create = button("Create the draft", { type: "submit", kind: "primary" });
@@ -47,7 +54,10 @@ export function render(ctx) {
   }
   return {
     element: h("div", { class: "page" },
-      h("div", { class: "title-block" }, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/definitions" }, "Definitions"), " / New"), h("h1", null, "New definition")),
+      h("div", { class: "title-block" },
+        h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/definitions" }, "Definitions"), " / New"),
+        h("h1", null, "New definition"),
+      ),
       h("div", { class: "new-split" },
         h("form", { class: "stack", onsubmit: submit, novalidate: true },
           h("fieldset", { class: "choices" }, h("legend", null, "Begin with"), cards), slug, trouble, h("div", { class: "row" }, create)),

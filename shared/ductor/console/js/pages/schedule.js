@@ -60,12 +60,25 @@ export function render(ctx) {
 
 function head(schedule, control) {
   return h("div", { class: "page-head" },
-    h("div", { class: "title-block" }, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/schedules" }, "Schedules"), " / ", schedule.environment),
-      h("div", { class: "row wrap" }, h("h1", { class: "break" }, schedule.family_slug), schedule.paused ? statusBadge("paused") : statusBadge("published", "Active"))),
+    h("div", { class: "title-block" }, h("nav", { class: "crumbs", "aria-label": "Where" },
+      h("a", { href: "#/schedules" }, "Schedules"),
+      " / ",
+      schedule.environment,
+    ),
+      h("div", { class: "row wrap" },
+        h("h1", { class: "break" }, schedule.family_slug),
+        schedule.paused ? statusBadge("paused") : statusBadge("published", "Active"),
+      )),
     h("div", { class: "row wrap" },
       h("a", { class: "button", href: href("/runs", { schedule: schedule.family_slug }) }, "Its runs"),
-      button("Backfill…", { onclick: () => control(schedule, "backfill") }), button("Run now…", { onclick: () => control(schedule, "triggerNow") }),
-      schedule.paused ? button("Resume…", { kind: "primary", icon: "play", onclick: () => control(schedule, "resume") }) : button("Pause…", { icon: "pause", onclick: () => control(schedule, "pause") })));
+      button("Backfill…", { onclick: () => control(schedule, "backfill") }), button(
+        "Run now…",
+        { onclick: () => control(schedule, "triggerNow") },
+      ),
+      schedule.paused ? button(
+        "Resume…",
+        { kind: "primary", icon: "play", onclick: () => control(schedule, "resume") },
+      ) : button("Pause…", { icon: "pause", onclick: () => control(schedule, "pause") })));
 }
 
 function facts(schedule) {
@@ -78,18 +91,35 @@ function facts(schedule) {
     ["Spread over", schedule.jitter_ms ? duration(schedule.jitter_ms) : null],
     ["From", schedule.start_at && dateTime(schedule.start_at)],
     ["Until", schedule.end_at && dateTime(schedule.end_at)],
-    ["Last", schedule.last_occurrence && h("span", { class: "row wrap" }, outcomeBadge(schedule.last_occurrence), relative(schedule.last_occurrence.scheduled_at))],
+    [
+      "Last",
+      schedule.last_occurrence && h("span", { class: "row wrap" },
+        outcomeBadge(schedule.last_occurrence),
+        relative(schedule.last_occurrence.scheduled_at),
+      ),
+    ],
     ["So far", `${counts.fired} fired, ${counts.skipped} skipped, ${counts.missed} missed, ${counts.refused} refused`],
-    ["Paused by", schedule.paused ? { operator: "an operator", document: "the definition" }[schedule.paused_by] ?? schedule.paused_by : null],
+    [
+      "Paused by",
+      schedule.paused ? { operator: "an operator", document: "the definition" }[schedule.paused_by] ?? schedule.paused_by : null,
+    ],
   ].filter(([, value]) => value);
-  return h("div", { class: "card pad stack" }, h("dl", { class: "facts" }, lines.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),
-    !schedule.scheduler_in_sync && notice("waiting", null, "The scheduler outside has not been told of the last change yet; the schedule fires all the same."));
+  return h("div", { class: "card pad stack" }, h("dl", { class: "facts" },
+    lines.map(([name, value]) => [h("dt", null, name), h("dd", null, value)]),
+  ),
+    !schedule.scheduler_in_sync && notice(
+      "waiting",
+      null,
+      "The scheduler outside has not been told of the last change yet; the schedule fires all the same.",
+    ));
 }
 
 function upcoming(schedule, preview) {
   const items = preview.occurrences;
   return h("section", { class: "card pad stack" }, h("h3", null, schedule.paused ? "Would come next (paused)" : "Comes next"),
-    items.length ? h("ol", { class: "coming" }, items.map((at) => h("li", { class: "spread" }, h("span", null, dateTime(at)), h("span", { class: "muted" }, relative(at))))) : h("p", { class: "muted" }, "Nothing: the timetable has ended."));
+    items.length ? h("ol", { class: "coming" },
+      items.map((at) => h("li", { class: "spread" }, h("span", null, dateTime(at)), h("span", { class: "muted" }, relative(at)))),
+    ) : h("p", { class: "muted" }, "Nothing: the timetable has ended."));
 }
 
 function pagedHistory(root, query, signal) {
@@ -127,7 +157,10 @@ function auditTable() {
       { title: "What", cell: (one) => words(one.operation) },
       { title: "By key", cell: (one) => h("code", null, one.actor) },
       { title: "Reason", cell: (one) => h("span", { class: "break" }, one.reason) },
-      { title: "Run", cell: (one) => (one.run_id ? h("a", { href: `#/runs/${one.run_id}` }, h("code", null, one.run_id.slice(0, 13))) : "") },
+      {
+        title: "Run",
+        cell: (one) => (one.run_id ? h("a", { href: `#/runs/${one.run_id}` }, h("code", null, one.run_id.slice(0, 13))) : ""),
+      },
     ],
   });
 }
@@ -140,24 +173,67 @@ async function ask(path, schedule, { title, body, action, fields, done }) {
     title: `${title} ${schedule.family_slug}`, body: [h("p", null, body)], action, fields,
     submit: (values) => api.post(path, { request_id, environment: schedule.environment, ...values }),
   });
-  if (answer) toast("done", done(answer.data ?? answer), (answer.data ?? answer).run_id && h("a", { href: `#/runs/${(answer.data ?? answer).run_id}` }, "Open the run"));
+  if (answer) toast(
+    "done",
+    done(answer.data ?? answer),
+    (answer.data ?? answer).run_id && h("a", { href: `#/runs/${(answer.data ?? answer).run_id}` }, "Open the run"),
+  );
   return answer;
 }
 
 const CONTROLS = {
-  pause: (path, schedule) => ask(path, schedule, { title: "Pause", body: "Nothing fires until somebody resumes it. Runs go on.", action: "Pause", fields: [reason()], done: () => "Paused" }),
-  resume: (path, schedule) => ask(path, schedule, { title: "Resume", body: "It fires again from now on. What lay in the pause is not caught up; a backfill does that.", action: "Resume", fields: [reason()], done: () => "Resumed" }),
+  pause: (path, schedule) => ask(
+    path,
+    schedule,
+    {
+      title: "Pause",
+      body: "Nothing fires until somebody resumes it. Runs go on.",
+      action: "Pause",
+      fields: [reason()],
+      done: () => "Paused",
+    },
+  ),
+  resume: (path, schedule) => ask(
+    path,
+    schedule,
+    {
+      title: "Resume",
+      body: "It fires again from now on. What lay in the pause is not caught up; a backfill does that.",
+      action: "Resume",
+      fields: [reason()],
+      done: () => "Resumed",
+    },
+  ),
   triggerNow: (path, schedule) => ask(path, schedule, {
     title: "Run now:", body: "Starts one run, paused or not. The timetable goes on as it is.", action: "Start the run", done: () => "A run was started",
-    fields: [field({ name: "overlap_policy", label: "While a run is active", kind: "select", options: [["", "As the schedule says"], ["allow_all", "Start all the same"], ["skip", "Refuse"]] }), reason()],
+    fields: [
+      field({
+        name: "overlap_policy",
+        label: "While a run is active",
+        kind: "select",
+        options: [["", "As the schedule says"], ["allow_all", "Start all the same"], ["skip", "Refuse"]],
+      }),
+      reason(),
+    ],
   }),
   backfill: (path, schedule) => ask(path, schedule, {
     title: "Backfill", body: "Starts the runs of past occurrences that did not fire, both ends included, at most 1,000.", action: "Backfill",
     done: (answer) => `Backfill ${answer.status}: ${answer.started} started, ${answer.fired_before} had fired before`,
     fields: [
-      field({ name: "start_at", label: "From", value: "-1d", required: true, hint: "A distance back from now such as -1d or -6h, or an RFC 3339 time" }),
+      field({
+        name: "start_at",
+        label: "From",
+        value: "-1d",
+        required: true,
+        hint: "A distance back from now such as -1d or -6h, or an RFC 3339 time",
+      }),
       field({ name: "end_at", label: "To", value: "-1m", required: true }),
-      field({ name: "overlap_policy", label: "While a run is active", kind: "select", options: [["allow_all", "Start all"], ["skip", "Skip"]] }), reason(),
+      field({
+        name: "overlap_policy",
+        label: "While a run is active",
+        kind: "select",
+        options: [["allow_all", "Start all"], ["skip", "Skip"]],
+      }), reason(),
     ],
   }),
 };

@@ -32,22 +32,51 @@ export function render(ctx) {
     } while (cursor && all.length < 2000);
     list.update(all);
     list.hidden = !all.length;
-    put(note, !all.length && emptyState("No schedules", "A definition with a schedule starts runs on a timetable as soon as it is published.", h("a", { class: "button", href: href("/definitions/new", { template: "nightly" }) }, "Begin with one")));
+    put(
+      note,
+      !all.length && emptyState(
+        "No schedules",
+        "A definition with a schedule starts runs on a timetable as soon as it is published.",
+        h("a", { class: "button", href: href("/definitions/new", { template: "nightly" }) }, "Begin with one"),
+      ),
+    );
     const now = JSON.stringify(all);
     const same = now === before;
     before = now;
     return same ? "same" : "changed";
   }, { fastest: 3000, onError: (error) => put(note, errorNotice(error)) });
-  return { element: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", null, "Schedules")), note, list), dispose: () => poller.stop() };
+  return {
+    element: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", null, "Schedules")), note, list),
+    dispose: () => poller.stop(),
+  };
 }
 
 function columns() {
   return [
-    { title: "Workflow", cell: (one) => h("div", { class: "two-lines" }, h("a", { class: "strong cut", href: href(...at(one)) }, one.family_slug), h("span", { class: "muted small" }, `v${one.definition_version} · ${one.environment}`)) },
+    {
+      title: "Workflow",
+      cell: (one) => h("div", { class: "two-lines" },
+        h("a", { class: "strong cut", href: href(...at(one)) }, one.family_slug),
+        h("span", { class: "muted small" }, `v${one.definition_version} · ${one.environment}`),
+      ),
+    },
     { title: "State", cell: (one) => (one.paused ? statusBadge("paused") : statusBadge("published", "Active")) },
     { title: "Timetable", cell: (one) => h("code", null, timetable(one)) },
-    { title: "Next", class: "nowrap", cell: (one) => (one.next_occurrence_at ? h("span", { title: dateTime(one.next_occurrence_at) }, relative(one.next_occurrence_at)) : h("span", { class: "faint" }, "None")) },
-    { title: "Last", class: "nowrap", cell: (one) => (one.last_occurrence ? h("span", { class: "row" }, outcomeBadge(one.last_occurrence), h("span", { class: "muted", title: dateTime(one.last_occurrence.scheduled_at) }, relative(one.last_occurrence.scheduled_at))) : h("span", { class: "faint" }, "Never")) },
+    {
+      title: "Next",
+      class: "nowrap",
+      cell: (one) => (one.next_occurrence_at ? h("span", { title: dateTime(one.next_occurrence_at) },
+        relative(one.next_occurrence_at),
+      ) : h("span", { class: "faint" }, "None")),
+    },
+    {
+      title: "Last",
+      class: "nowrap",
+      cell: (one) => (one.last_occurrence ? h("span", { class: "row" },
+        outcomeBadge(one.last_occurrence),
+        h("span", { class: "muted", title: dateTime(one.last_occurrence.scheduled_at) }, relative(one.last_occurrence.scheduled_at)),
+      ) : h("span", { class: "faint" }, "Never")),
+    },
     { title: "Fired", class: "num", cell: (one) => String(one.counts.fired) },
     { title: "Not fired", class: "num", cell: (one) => String(one.counts.skipped + one.counts.missed + one.counts.refused) },
   ];

@@ -10,7 +10,13 @@ import { planArea } from "../settings/plan.js";
 import { variablesArea } from "../settings/variables.js";
 
 const AREAS = { environments: environmentsArea, variables: variablesArea, connections: connectionsArea, keys: keysArea, plan: planArea };
-const TABS = [["environments", "Environments"], ["variables", "Variables"], ["connections", "Connections"], ["keys", "API keys"], ["plan", "Plan and limits"]];
+const TABS = [
+  ["environments", "Environments"],
+  ["variables", "Variables"],
+  ["connections", "Connections"],
+  ["keys", "API keys"],
+  ["plan", "Plan and limits"],
+];
 
 export function render(ctx) {
   ctx.title("Settings");
@@ -26,5 +32,8 @@ export function render(ctx) {
     put(panel, AREAS[tab](ctx.signal).element);
   }
   show(ctx.query);
-  return { element: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", null, "Settings")), bar, panel), update: (next) => show(next.query) };
+  return {
+    element: h("div", { class: "page" }, h("div", { class: "page-head" }, h("h1", null, "Settings")), bar, panel),
+    update: (next) => show(next.query),
+  };
 }

@@ -43,13 +43,34 @@ export async function render(ctx) {
   return {
     element: h("div", { class: "page" },
       h("div", { class: "title-block" },
-        h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: "#/definitions" }, "Definitions"), " / ", h("a", { href: `#/definitions/${definition.id}` }, h("code", null, definition.family_slug), ` ${versionName(definition)}`), " / Start"),
+        h("nav", { class: "crumbs", "aria-label": "Where" },
+          h("a", { href: "#/definitions" }, "Definitions"),
+          " / ",
+          h("a", { href: `#/definitions/${definition.id}` }, h("code", null, definition.family_slug), ` ${versionName(definition)}`),
+          " / Start",
+        ),
         h("h1", { class: "break" }, `Start ${definition.title || definition.family_slug}`)),
       why && notice("waiting", why),
       h("form", { class: "form-split", onsubmit: submit, novalidate: true },
-        h("div", { class: "card pad stack" }, fields.input, definition.input_schema && h("details", null, h("summary", { class: "small muted" }, "Input schema"), jsonView(definition.input_schema, { open: 3 }))),
-        h("div", { class: "card pad stack" }, h("div", { class: "two" }, fields.subject_type, fields.subject_id), fields.labels, fields.variables, fields.idempotency_key, !fields.wait.control.disabled && [fields.wait, fields.timeout]),
-        h("div", { class: "stack span" }, trouble, h("div", { class: "row" }, send, h("a", { class: "button", href: `#/definitions/${definition.id}` }, "Cancel")), result))),
+        h("div", { class: "card pad stack" },
+          fields.input,
+          definition.input_schema && h("details", null,
+            h("summary", { class: "small muted" }, "Input schema"),
+            jsonView(definition.input_schema, { open: 3 }),
+          ),
+        ),
+        h("div", { class: "card pad stack" },
+          h("div", { class: "two" }, fields.subject_type, fields.subject_id),
+          fields.labels,
+          fields.variables,
+          fields.idempotency_key,
+          !fields.wait.control.disabled && [fields.wait, fields.timeout],
+        ),
+        h("div", { class: "stack span" },
+          trouble,
+          h("div", { class: "row" }, send, h("a", { class: "button", href: `#/definitions/${definition.id}` }, "Cancel")),
+          result,
+        ))),
   };
 }
 
@@ -57,14 +78,51 @@ function fieldsOf(definition) {
   const overridable = Object.entries(definition.variables ?? {}).filter(([, value]) => value && typeof value === "object" && value.overridable).map(([name]) => name);
   const checkpoint = (definition.checkpoints ?? []).some((one) => one.response);
   return {
-    input: field({ name: "input", label: "Input", kind: "json", value: exampleOf(definition.input_schema), rows: 14, hint: "JSON; steps read it as TRIGGER.payload" }),
+    input: field({
+      name: "input",
+      label: "Input",
+      kind: "json",
+      value: exampleOf(definition.input_schema),
+      rows: 14,
+      hint: "JSON; steps read it as TRIGGER.payload",
+    }),
     subject_type: field({ name: "subject_type", label: "Subject type", placeholder: "order" }),
     subject_id: field({ name: "subject_id", label: "Subject id", placeholder: "42" }),
-    labels: field({ name: "correlation_labels", label: "Labels", placeholder: "customer=42, region=eu", hint: "key=id, separated by commas; the list of runs finds them" }),
-    variables: field({ name: "variables", label: "Variables", kind: "json", rows: 3, placeholder: "{}", hint: overridable.length ? `May be set: ${overridable.join(", ")}` : "This definition lets none be set" }),
-    idempotency_key: field({ name: "idempotency_key", label: "Idempotency key", value: newRequestId(), hint: "The same key with the same body always gets the same run" }),
-    wait: field({ name: "wait_for_checkpoint", label: "Wait for the checkpoint's answer", kind: "checkbox", disabled: checkpoint ? null : true, hint: "Answers with what the response checkpoint gives" }),
-    timeout: field({ name: "checkpoint_timeout_seconds", label: "Wait at most (seconds)", kind: "number", min: 0, step: "any", placeholder: "as the server allows" }),
+    labels: field({
+      name: "correlation_labels",
+      label: "Labels",
+      placeholder: "customer=42, region=eu",
+      hint: "key=id, separated by commas; the list of runs finds them",
+    }),
+    variables: field({
+      name: "variables",
+      label: "Variables",
+      kind: "json",
+      rows: 3,
+      placeholder: "{}",
+      hint: overridable.length ? `May be set: ${overridable.join(", ")}` : "This definition lets none be set",
+    }),
+    idempotency_key: field({
+      name: "idempotency_key",
+      label: "Idempotency key",
+      value: newRequestId(),
+      hint: "The same key with the same body always gets the same run",
+    }),
+    wait: field({
+      name: "wait_for_checkpoint",
+      label: "Wait for the checkpoint's answer",
+      kind: "checkbox",
+      disabled: checkpoint ? null : true,
+      hint: "Answers with what the response checkpoint gives",
+    }),
+    timeout: field({
+      name: "checkpoint_timeout_seconds",
+      label: "Wait at most (seconds)",
+      kind: "number",
+      min: 0,
+      step: "any",
+      placeholder: "as the server allows",
+    }),
   };
 }
 
@@ -99,5 +157,8 @@ function labelsOf(labels) {
 
 function checkpointAnswer(answer) {
   const { metadata, ...rest } = answer;
-  return h("div", { class: "card pad stack" }, h("div", { class: "row wrap" }, statusBadge(answer.status), h("a", { href: `#/runs/${answer.run_id}` }, "Open the run")), jsonView(rest, { open: 3 }));
+  return h("div", { class: "card pad stack" },
+    h("div", { class: "row wrap" }, statusBadge(answer.status), h("a", { href: `#/runs/${answer.run_id}` }, "Open the run")),
+    jsonView(rest, { open: 3 }),
+  );
 }

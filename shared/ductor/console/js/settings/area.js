@@ -49,7 +49,13 @@ export function area({ title, words, what, action, load }) {
     }
   }
   reload();
-  return { element: h("section", { class: "stack" }, h("div", { class: "spread" }, h("div", null, h("h2", null, title), h("p", { class: "muted small" }, words)), act), body), reload };
+  return {
+    element: h("section", { class: "stack" },
+      h("div", { class: "spread" }, h("div", null, h("h2", null, title), h("p", { class: "muted small" }, words)), act),
+      body,
+    ),
+    reload,
+  };
 }
 
 /** A text of names separated by commas, as a list. */

@@ -32,10 +32,21 @@ export function connectionsArea(signal) {
 
 function columns(types, reload) {
   return [
-    { title: "Name", cell: (one) => h("div", { class: "two-lines" }, h("code", { class: "strong cut" }, one.slug), h("span", { class: "muted small cut" }, one.title)) },
+    {
+      title: "Name",
+      cell: (one) => h("div", { class: "two-lines" },
+        h("code", { class: "strong cut" }, one.slug),
+        h("span", { class: "muted small cut" }, one.title),
+      ),
+    },
     { title: "Type", cell: (one) => types().find((type) => type.type === one.type)?.title ?? one.type },
     { title: "State", cell: (one) => (one.active ? statusBadge("published", "Active") : statusBadge("archived", "Off")) },
-    { title: "Secrets", cell: (one) => (one.secrets.length ? h("span", { class: "row wrap" }, one.secrets.map((name) => h("code", { class: "chip" }, `${name} ••••`))) : h("span", { class: "faint" }, "None")) },
+    {
+      title: "Secrets",
+      cell: (one) => (one.secrets.length ? h("span", { class: "row wrap" },
+        one.secrets.map((name) => h("code", { class: "chip" }, `${name} ••••`)),
+      ) : h("span", { class: "faint" }, "None")),
+    },
     { title: "Environments", cell: (one) => one.environments.map((key) => (key === "*" ? "all" : key)).join(", ") },
     { title: "Changed", class: "nowrap", cell: (one) => h("span", { class: "muted" }, relative(one.updated_at ?? one.created_at)) },
     {
@@ -57,7 +68,12 @@ function columns(types, reload) {
 async function create(types) {
   const chosen = await dialog({
     title: "New connection", action: "Go on",
-    fields: [field({ name: "type", label: "What does it connect to?", kind: "select", options: types.map((type) => [type.type, type.title]) })],
+    fields: [field({
+      name: "type",
+      label: "What does it connect to?",
+      kind: "select",
+      options: types.map((type) => [type.type, type.title]),
+    })],
     submit: async (values) => values,
   });
   return chosen && form(null, types.find((type) => type.type === chosen.type));
@@ -65,21 +81,44 @@ async function create(types) {
 
 /** Settings and secrets of the type; for a type that takes any, as JSON. */
 function form(one, type) {
-  const setting = (info) => field({ name: `settings.${info.name}`, label: info.name, value: one?.settings[info.name], hint: info.description, required: info.required });
+  const setting = (info) => field({
+    name: `settings.${info.name}`,
+    label: info.name,
+    value: one?.settings[info.name],
+    hint: info.description,
+    required: info.required,
+  });
   const secret = (info) => {
     const stored = one?.secrets.includes(info.name);
-    return field({ name: `secrets.${info.name}`, label: info.name, kind: "password", hint: [info.description, stored && "Stored; leave empty to keep it."].filter(Boolean).join(" "), required: info.required && !stored, autocomplete: "new-password" });
+    return field({
+      name: `secrets.${info.name}`,
+      label: info.name,
+      kind: "password",
+      hint: [info.description, stored && "Stored; leave empty to keep it."].filter(Boolean).join(" "),
+      required: info.required && !stored,
+      autocomplete: "new-password",
+    });
   };
   const fields = [
     !one && field({ name: "slug", label: "Name", required: true, placeholder: `${type.type}-live`, hint: "What steps call it" }),
     field({ name: "title", label: "Title", value: one?.title }),
     ...(type?.settings ?? []).map(setting), ...(type?.secrets ?? []).map(secret),
-    field({ name: "environments", label: "Environments", value: (one?.environments ?? ["*"]).join(", "), hint: "Keys of environments whose runs may use it, separated by commas; * for all" }),
+    field({
+      name: "environments",
+      label: "Environments",
+      value: (one?.environments ?? ["*"]).join(", "),
+      hint: "Keys of environments whose runs may use it, separated by commas; * for all",
+    }),
   ].filter(Boolean);
   return dialog({
     title: one ? `Connection ${one.slug}` : `New connection: ${type.title}`, fields, action: one ? "Save" : "Create",
     submit: (values) => {
-      const body = { title: values.title, environments: names(values.environments), settings: picked(values, "settings."), secrets: picked(values, "secrets.") };
+      const body = {
+        title: values.title,
+        environments: names(values.environments),
+        settings: picked(values, "settings."),
+        secrets: picked(values, "secrets."),
+      };
       return one ? api.patch(at(one), body) : api.post(ROOT, { ...body, slug: values.slug, type: type.type });
     },
   });
@@ -93,7 +132,11 @@ async function test(one) {
   const news = toast("running", `Testing ${one.slug}…`);
   try {
     const { data } = await api.post(`${at(one)}:test`);
-    news.update(data.ok ? "done" : "failed", data.ok ? `${one.slug} works` : `${one.slug} does not work`, data.ok ? `Answered after ${data.took_ms} ms` : `${data.code}: ${data.message}`);
+    news.update(
+      data.ok ? "done" : "failed",
+      data.ok ? `${one.slug} works` : `${one.slug} does not work`,
+      data.ok ? `Answered after ${data.took_ms} ms` : `${data.code}: ${data.message}`,
+    );
   } catch (error) {
     news.close();
     toastError(error, `${one.slug} could not be tested`);

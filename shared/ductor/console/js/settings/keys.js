@@ -32,15 +32,30 @@ export function keysArea(signal) {
 }
 
 function columns(reload) {
-  const moment = (when, none) => (when ? h("span", { class: "muted", title: dateTime(when) }, relative(when)) : h("span", { class: "faint" }, none));
+  const moment = (when, none) => (when ? h("span", { class: "muted", title: dateTime(when) },
+    relative(when),
+  ) : h("span", { class: "faint" }, none));
   return [
-    { title: "Name", cell: (one) => h("div", { class: "two-lines" }, h("span", { class: "strong cut" }, one.name), h("code", { class: "muted small cut" }, one.id)) },
+    {
+      title: "Name",
+      cell: (one) => h("div", { class: "two-lines" },
+        h("span", { class: "strong cut" }, one.name),
+        h("code", { class: "muted small cut" }, one.id),
+      ),
+    },
     { title: "State", cell: state },
-    { title: "May", cell: (one) => h("div", { class: "scopes" }, [...one.roles, ...one.scopes].map((name) => h("code", { class: "chip" }, name))) },
+    {
+      title: "May",
+      cell: (one) => h("div", { class: "scopes" }, [...one.roles, ...one.scopes].map((name) => h("code", { class: "chip" }, name))),
+    },
     { title: "Speaks for", cell: (one) => one.user || h("span", { class: "faint" }, "Nobody") },
     { title: "Last used", class: "nowrap", cell: (one) => moment(one.last_used_at, "Never") },
     { title: "Expires", class: "nowrap", cell: (one) => moment(one.expires_at, "Never") },
-    { title: "", class: "num", cell: (one) => !one.revoked_at && button("Revoke", { kind: "danger", onclick: async () => (await revoke(one)) && reload() }) },
+    {
+      title: "",
+      class: "num",
+      cell: (one) => !one.revoked_at && button("Revoke", { kind: "danger", onclick: async () => (await revoke(one)) && reload() }),
+    },
   ];
 }
 
@@ -56,10 +71,24 @@ async function issue() {
     title: "New API key", action: "Issue the key",
     fields: [
       field({ name: "name", label: "Name", required: true, placeholder: "dashboard" }), ...roles,
-      field({ name: "other_roles", label: "Other roles", placeholder: "finance_manager", hint: "Plain names for approval audiences, separated by commas" }),
-      field({ name: "scopes", label: "Single scopes", placeholder: "workflow:read, workflow_run:write", hint: "They add to those of the roles" }),
+      field({
+        name: "other_roles",
+        label: "Other roles",
+        placeholder: "finance_manager",
+        hint: "Plain names for approval audiences, separated by commas",
+      }),
+      field({
+        name: "scopes",
+        label: "Single scopes",
+        placeholder: "workflow:read, workflow_run:write",
+        hint: "They add to those of the roles",
+      }),
       field({ name: "user", label: "Speaks for", placeholder: "cfo@example.com", hint: "The person, in approval audiences" }),
-      field({ name: "environments_read", label: "Reads environments", value: "*" }), field({ name: "environments_write", label: "Changes environments", value: "*" }),
+      field({ name: "environments_read", label: "Reads environments", value: "*" }), field({
+        name: "environments_write",
+        label: "Changes environments",
+        value: "*",
+      }),
       field({ name: "default_environment", label: "Default environment", value: "default", required: true }),
       field({ name: "expires_at", label: "Expires", type: "datetime-local", hint: "In the time of this machine; empty: never" }),
     ],
@@ -83,14 +112,19 @@ function bodyOf(values) {
 function showOnce({ key }) {
   return dialog({
     title: "The new key", action: "I have kept it",
-    body: [h("p", null, "Copy it now: it is shown this once and cannot be read again."), h("div", { class: "secret" }, h("code", { "data-secret": true }, key), copyButton(key, "Copy the key"))],
+    body: [
+      h("p", null, "Copy it now: it is shown this once and cannot be read again."),
+      h("div", { class: "secret" }, h("code", { "data-secret": true }, key), copyButton(key, "Copy the key")),
+    ],
     submit: async () => true,
   });
 }
 
 function revoke(one) {
   return dialog({
-    title: `Revoke ${one.name}?`, action: "Revoke", danger: true, body: ["Whoever uses it is refused within a minute. A revoked key never works again."],
+    title: `Revoke ${one.name}?`, action: "Revoke", danger: true, body: [
+      "Whoever uses it is refused within a minute. A revoked key never works again.",
+    ],
     submit: () => api.delete(`${ROOT}/${encodeURIComponent(one.id)}`),
   });
 }

@@ -17,7 +17,11 @@ export function planArea(signal) {
       const [tenants, environments, connections, keys] = await Promise.all([
         readAll("/api/admin/tenants", { signal }), readAll("/api/environments", { signal }), readAll("/api/connections", { signal }), readAll("/api/admin/api-keys", { signal }),
       ]);
-      const used = { max_environments: environments.length, max_connections: connections.length, max_api_keys: keys.filter((one) => !one.revoked_at).length };
+      const used = {
+        max_environments: environments.length,
+        max_connections: connections.length,
+        max_api_keys: keys.filter((one) => !one.revoked_at).length,
+      };
       return tenants.map((tenant) => card(tenant, tenants.length === 1 ? used : {}));
     },
   });
@@ -26,9 +30,24 @@ export function planArea(signal) {
 function card(tenant, used) {
   const { entitlements } = tenant;
   return h("div", { class: "card pad stack" },
-    h("div", null, h("h3", null, tenant.name), h("div", { class: "small muted break" }, h("code", null, tenant.id), ` · since ${dateTime(tenant.created_at)}`, entitlements.plan && ` · plan ${entitlements.plan}`)),
-    h("div", { class: "limits" }, LIMITS.map(([name, label]) => h("div", null, h("div", { class: "small muted" }, label), h("div", { class: "strong" }, value(name, entitlements[name], used[name]))))),
-    h("div", null, h("div", { class: "small muted" }, "Step types"), entitlements.step_types === null ? "All" : entitlements.step_types.map((type) => h("span", { class: "chip" }, phrase(short(type))))));
+    h("div", null,
+      h("h3", null, tenant.name),
+      h("div", { class: "small muted break" },
+        h("code", null, tenant.id),
+        ` · since ${dateTime(tenant.created_at)}`,
+        entitlements.plan && ` · plan ${entitlements.plan}`,
+      ),
+    ),
+    h("div", { class: "limits" },
+      LIMITS.map(([name, label]) => h("div", null,
+        h("div", { class: "small muted" }, label),
+        h("div", { class: "strong" }, value(name, entitlements[name], used[name])),
+      )),
+    ),
+    h("div", null,
+      h("div", { class: "small muted" }, "Step types"),
+      entitlements.step_types === null ? "All" : entitlements.step_types.map((type) => h("span", { class: "chip" }, phrase(short(type)))),
+    ));
 }
 
 function value(name, limit, used) {

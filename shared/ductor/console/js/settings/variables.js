@@ -20,12 +20,19 @@ export function variablesArea(signal) {
     load: async (reload) => {
       const environments = await readAll("/api/environments", { signal });
       if (!environments.some((one) => one.key === environment)) environment = environments[0]?.key ?? "default";
-      const select = h("select", { class: "select", "aria-label": "Environment", onchange: () => { environment = select.value; reload(); } },
+      const select = h("select", {
+        class: "select",
+        "aria-label": "Environment",
+        onchange: () => { environment = select.value; reload(); },
+      },
         environments.map((one) => h("option", { value: one.key, selected: one.key === environment }, one.key)));
       const { data: variables } = await api.get("/api/variables", { query: { environment }, signal });
       const list = table({ label: "Variables", key: (one) => one.name, columns: columns(reload) });
       list.update(variables);
-      return [h("div", { class: "narrow" }, select), variables.length ? list : emptyState("No variable", `The environment ${environment} sets none.`)];
+      return [
+        h("div", { class: "narrow" }, select),
+        variables.length ? list : emptyState("No variable", `The environment ${environment} sets none.`),
+      ];
     },
   });
 }
@@ -45,9 +52,22 @@ function columns(reload) {
 function form(environment, one) {
   const fields = [
     field({ name: "name", label: "Name", value: one?.name, required: true, readonly: one ? true : null }),
-    field({ name: "value", label: "Value", kind: "json", rows: 4, value: one?.value, required: true, hint: "Any JSON: a text stands in double quotes" }),
+    field({
+      name: "value",
+      label: "Value",
+      kind: "json",
+      rows: 4,
+      value: one?.value,
+      required: true,
+      hint: "Any JSON: a text stands in double quotes",
+    }),
   ];
-  return dialog({ title: `Variable of ${environment}`, fields, action: "Save", submit: ({ name, value }) => api.put(path(name), { environment, value }) });
+  return dialog({
+    title: `Variable of ${environment}`,
+    fields,
+    action: "Save",
+    submit: ({ name, value }) => api.put(path(name), { environment, value }),
+  });
 }
 
 function remove(one) {

@@ -107,6 +107,20 @@ def test_approvals_inside_a_fan_out_are_decided_one_by_one(open_page: OpenPage, 
     shop.wait_for(counter.client, run, "completed")
 
 
+def test_a_definition_that_cannot_be_read_does_not_hide_the_others(open_page: OpenPage, counter: Shop) -> None:
+    document = approval(audience={"roles": ["operator"]})
+    unread = waiting(counter.client, document, "INV-4")
+    read = waiting(counter.client, approval(audience={"roles": ["operator"]}), "INV-5")
+    definition = counter.client.get(f"/api/workflows/runs/{unread}").json()["data"]["summary"]["definition_id"]
+    missing = {"error_code": "NOT_FOUND", "message": "no such definition", "errors": [], "metadata": {}}
+    page = open_page("/batches")
+    page.route(f"**/api/workflow-definitions/{definition}", lambda route: route.fulfill(status=404, json=missing))
+    page.get_by_role("link", name="Approvals").click()
+    expect(page.locator(f".gate[data-run='{read}']")).to_be_visible()
+    notice = page.get_by_role("status").filter(has_text="These approvals are decided on the page of their run")
+    expect(notice.get_by_role("link", name="INV-4")).to_have_attribute("href", f"#/runs/{unread}")
+
+
 @pytest.fixture
 def schedule(counter: Shop) -> Iterator[str]:
     """A family that would run on New Year's Eve, and is archived in the end."""

@@ -25,7 +25,7 @@ export function approvalReader() {
 
   /**
    * One page of active runs. @returns {Promise<{gates: Gate[], hidden: object[], cursor: string|null, looked: number}>}
-   *   `hidden` are runs with approvals in nested scatters, which only the page of the run shows
+   *   `hidden` are runs whose approvals only their own page shows: in nested scatters, or of definitions that nobody may read
    */
   async function page({ cursor, signal, workflow }) {
     const query = { active_only: true, limit: PAGE, cursor, workflow_type: workflow };
@@ -34,7 +34,8 @@ export function approvalReader() {
     const hidden = [];
     const waiting = data.filter((run) => run.current_steps.length);
     await inTurn(waiting, AT_ONCE, async (run) => {
-      const found = await gatesOf(run, await definitionOf(run.definition_id, signal), signal);
+      const definition = await definitionOf(run.definition_id, signal).catch(unreadable);
+      const found = definition ? await gatesOf(run, definition, signal) : { gates: [], hidden: run.waiting_on?.kind === "approval" };
       gates.push(...found.gates);
       if (found.hidden) hidden.push(run);
     });
@@ -42,6 +43,12 @@ export function approvalReader() {
     return { gates, hidden, cursor: next_cursor, looked: data.length };
   }
   return { page };
+}
+
+/** Definitions of the operator are invisible to tenants, their runs are not. */
+function unreadable(error) {
+  if (error.status === 404) return null;
+  throw error;
 }
 
 /** A definition with its approvals by ref, and per scatter those in its body. */

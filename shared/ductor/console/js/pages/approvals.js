@@ -68,7 +68,7 @@ export function render(ctx) {
       hidden.length > 0 && notice(
         "idle",
         null,
-        "Approvals inside nested fan-outs are decided on the page of their run: ",
+        "These approvals are decided on the page of their run: ",
         hidden.slice(0, 10).map((run) => [h("a", { href: `#/runs/${run.run_id}` }, run.subject_id || run.run_id), " "]),
       ),
       !open.length && emptyState(

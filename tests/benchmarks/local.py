@@ -15,6 +15,7 @@ from ductor.app.access import Caller
 from ductor.app.admission import TriggerRequest
 from ductor.bootstrap.local_app import LocalApp, local_app
 from ductor.bootstrap.local_settings import LocalSettings
+from ductor.cli.memory import begin_collection
 from ductor.model.enums import RunStatus
 
 DEADLINE_S = 300.0
@@ -28,6 +29,7 @@ def running() -> Iterator[tuple[LocalApp, Caller]]:
     with tempfile.TemporaryDirectory(prefix="ductor-bench-") as folder:
         app = local_app(Path(folder), LocalSettings())
         app.start()
+        begin_collection()  # as a server does when it is ready
         try:
             key = next(line for line in app.env_file.read_text().splitlines() if "DUCTOR_API_KEY" in line)
             yield app, app.keys.authenticate(f"Bearer {key.partition('=')[2]}")

@@ -38,8 +38,10 @@ class EnvironmentRoutes:
         self._promotions = admin.promotions
 
     def routes(self) -> tuple[Route, ...]:
-        admin, one = Scope.ADMIN.value, Wrapped[EnvironmentDetail]
-        at, variable = f"{_ROOT}/<key>", f"{_VARIABLES}/<name>"
+        return (*self._of_environments(), *self._of_variables(), self._of_promotion())
+
+    def _of_environments(self) -> tuple[Route, ...]:
+        admin, one, at = Scope.ADMIN.value, Wrapped[EnvironmentDetail], f"{_ROOT}/<key>"
         return (
             Route("POST", _ROOT, "Create an environment", self._create, one, NewEnvironment, scope=admin, status=201),
             Route(
@@ -47,6 +49,11 @@ class EnvironmentRoutes:
             ),
             Route("GET", at, "Read an environment", self._get, one, scope=admin),
             Route("PATCH", at, "Change an environment", self._update, one, EnvironmentFields, scope=admin),
+        )
+
+    def _of_variables(self) -> tuple[Route, ...]:
+        admin, variable = Scope.ADMIN.value, f"{_VARIABLES}/<name>"
+        return (
             Route(
                 "GET",
                 _VARIABLES,
@@ -66,15 +73,17 @@ class EnvironmentRoutes:
                 query=("environment",),
                 scope=admin,
             ),
-            Route(
-                "POST",
-                "/api/workflow-definitions/<definition_id>/promote",
-                "Promote a version into another environment",
-                self._promote,
-                PromotedDefinition,
-                PromoteBody,
-                scope=Scope.DEFINITION_WRITE.value,
-            ),
+        )
+
+    def _of_promotion(self) -> Route:
+        return Route(
+            "POST",
+            "/api/workflow-definitions/<definition_id>/promote",
+            "Promote a version into another environment",
+            self._promote,
+            PromotedDefinition,
+            PromoteBody,
+            scope=Scope.DEFINITION_WRITE.value,
         )
 
     def _create(self, call: Call) -> Wrapped[EnvironmentDetail]:

@@ -7,12 +7,16 @@ from typing import Any
 
 import msgspec
 
+from ductor.app.slot_repair import SlotRepair
 from ductor.app.slots import (
     HOLDER,
     MOST_SUPERSEDED,
+    SETTLE_MS,
+    SLOT,
     Held,
     Seat,
     Slots,
+    decode_count,
     encode_row,
 )
 from ductor.model.slots import OnLimit
@@ -70,6 +74,46 @@ def test_holders_that_the_index_does_not_know_are_superseded_all_the_same() -> N
     for row in [row for row in table.rows() if row.sk.startswith(HOLDER)]:
         table.write([Put(msgspec.structs.replace(row, i1=None, version=row.version + 1))])
     assert slots.superseded(newcomer(4, 3))[0] == [newcomer(1).run_id]
+
+
+def test_holders_from_before_the_index_are_older_than_one_that_it_has() -> None:
+    table = MemoryTable()
+    slots = Slots(table, VirtualClock())
+    for place in (1, 2):
+        slots.ask(msgspec.structs.replace(newcomer(place, 3), rule=OnLimit.QUEUE))
+    for place in (3, 4):
+        slots.ask(newcomer(place, 3))
+    assert slots.superseded(newcomer(4, 3))[0] == [newcomer(1).run_id]
+
+
+def test_a_count_of_an_earlier_release_says_nothing_of_the_index() -> None:
+    table = MemoryTable()
+    slots = at_the_limit(table, 3)
+    for row in table.rows():
+        if row.sk == SLOT:
+            table.write([Put(msgspec.structs.replace(row, body=b'{"held":3}', version=row.version + 1))])
+        if row.sk == HOLDER + newcomer(1).run_id:
+            table.write([Put(msgspec.structs.replace(row, i1=None, version=row.version + 1))])
+    assert slots.superseded(newcomer(4, 3))[0] == [newcomer(1).run_id]
+
+
+def test_when_the_last_holder_from_before_has_left_a_look_trusts_the_index_again() -> None:
+    table = Counted()
+    clock = VirtualClock()
+    slots = Slots(table, clock)
+    slots.ask(msgspec.structs.replace(newcomer(1, 100), rule=OnLimit.QUEUE))
+    for place in range(2, 102):
+        slots.ask(newcomer(place, 100))
+    slots.leave(newcomer(1, 100))
+    clock.advance(SETTLE_MS)
+    count = table.get("pk", SLOT)
+    assert count is not None
+    assert not decode_count(count).aged
+    SlotRepair(table, clock).look("pk", "mark")
+    slots.ask(newcomer(102, 100))
+    table.read = 0
+    assert slots.superseded(newcomer(102, 100))[0] == [newcomer(2).run_id]
+    assert table.read < 10
 
 
 def test_a_holder_whose_place_has_changed_is_not_cancelled_for_what_the_index_remembers() -> None:

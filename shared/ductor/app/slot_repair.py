@@ -30,6 +30,7 @@ from ductor.app.slots import (
     encode_row,
     look_due,
     slots_pk,
+    still_aged,
 )
 from ductor.model.intent import Intent
 from ductor.model.run import RunState
@@ -101,7 +102,7 @@ class SlotRepair:
         count = decode_count(item)
         every = min(count.check_every * 2, LONGEST_MS)
         at = sort_time(self._clock.now_ms() + count.check_every)
-        body = encode_row(Count(count.held, every))
+        body = encode_row(Count(count.held, every, count.aged))
         i3 = (check_pk(shard(pk)), f"{at}#{pk}") if count.held else None
         self._table.write(
             (Put(msgspec.structs.replace(item, version=item.version + 1, body=body, i3=i3), item.version),)
@@ -146,17 +147,18 @@ class SlotRepair:
         """The holder's row and the count in one write, as always."""
         count = self._table.get(item.pk, SLOT)
         held = decode_count(count).held if count is not None else 1
-        counted = self._slots.counted(item.pk, count, max(0, held - 1))
+        counted = self._slots.counted(item.pk, count, max(0, held - 1), still_aged(count))
         self._table.write((Delete(item.pk, item.sk, item.version), counted))
 
     def _recount(self, pk: str) -> None:
-        """The count is what its rows say, whatever somebody did to the table by hand."""
+        """The count is what its rows say, whatever somebody did to the table by hand; so is what the index has."""
         item = self._table.get(pk, SLOT)
         if item is None:
             return
-        there = sum(1 for _ in self._slots.rows(pk, HOLDER))
-        if there != decode_count(item).held:
-            self._table.write((self._slots.counted(pk, item, there),))
+        indexed = [row.i1 is not None for row in self._slots.rows(pk, HOLDER)]
+        count, aged = decode_count(item), all(indexed)
+        if len(indexed) != count.held or (indexed and aged != count.aged):
+            self._table.write((self._slots.counted(pk, item, len(indexed), aged),))
 
 
 def _parts(rows: Iterator[Item]) -> Iterator[list[Item]]:

@@ -52,10 +52,14 @@ class Seat(msgspec.Struct, frozen=True):
 
 
 class Count(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Body of `SLOT`. `check_every`: how long until the next look at it, doubling while nothing changes."""
+    """Body of `SLOT`. `check_every`: how long until the next look at it, doubling while nothing changes.
+
+    `aged`: whether every holder is in the index by place, which those of another rule or of an earlier release are not.
+    """
 
     held: int = 0
     check_every: int = SETTLE_MS
+    aged: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,7 +121,8 @@ class Slots:
         item = self._table.get(seat.pk, SLOT)
         if _held(item) >= seat.limit or self._table.query(seat.pk, prefix=WAITER, limit=1).items:
             return None
-        return (self.counted(seat.pk, item, _held(item) + 1), Put(_holder(seat), Expect.ABSENT))
+        aged = still_aged(item, _aged(seat))
+        return (self.counted(seat.pk, item, _held(item) + 1, aged), Put(_holder(seat), Expect.ABSENT))
 
     def has_room(self, seat: Seat) -> bool:
         """Whether a slot is free, or the run's own already."""
@@ -179,7 +184,7 @@ class Slots:
         if heir and self._table.get(seat.pk, HOLDER + heir) is None:
             return gone, Put(_holder(msgspec.structs.replace(seat, run_id=heir, lease=1)), Expect.ABSENT)
         count = self._table.get(seat.pk, SLOT)
-        return gone, self.counted(seat.pk, count, max(0, _held(count) - 1))
+        return gone, self.counted(seat.pk, count, max(0, _held(count) - 1), still_aged(count))
 
     def _drop_waiter(self, seat: Seat) -> None:
         item = self._table.get(seat.pk, _waiter_sk(seat))
@@ -205,7 +210,7 @@ class Slots:
         place = int(row.sk.removeprefix(WAITER).split("#", 1)[0])
         holder = _held_by(row.pk, first.run_id, Held(first.lease, place), aged=first.aged)
         ops = (
-            self.counted(row.pk, count, _held(count) + 1),
+            self.counted(row.pk, count, _held(count) + 1, still_aged(count, first.aged)),
             Delete(row.pk, row.sk, row.version),
             Put(holder, Expect.ABSENT),
         )
@@ -232,11 +237,15 @@ class Slots:
         it names, however many have a slot.
         """
         line = [_place(item) for item in self._table.query(seat.pk, prefix=WAITER, limit=MOST_SUPERSEDED).items]
-        held = _held(self._table.get(seat.pk, SLOT))
+        count = self._table.get(seat.pk, SLOT)
+        held = _held(count)
         most = min(MOST_SUPERSEDED, held + len(line) - seat.limit)
         if most <= 0:
             return [], seat.run_id
-        holders = self._by_age(seat.pk, min(most, held))
+        if count is None or not decode_count(count).aged:
+            holders = self._all(seat.pk)
+        else:
+            holders = self._by_age(seat.pk, min(most, held))
         doomed = sorted([*holders, *line])[:most]
         return [run_id for _, run_id in doomed], max([*self._newest(seat.pk), *holders])[1]
 
@@ -246,8 +255,12 @@ class Slots:
         rows = self._table.batch_get([(item.pk, item.sk) for item in found])
         places = sorted(_place(row) for row in rows.values())
         if len(places) < most or places != sorted(_indexed(item) for item in found):
-            places = sorted(_place(row) for row in self.rows(pk, HOLDER))
+            places = self._all(pk)
         return places[:most]
+
+    def _all(self, pk: str) -> list[tuple[int, str]]:
+        """The places of all holders, oldest first, by their rows."""
+        return sorted(_place(row) for row in self.rows(pk, HOLDER))
 
     def _newest(self, pk: str) -> list[tuple[int, str]]:
         line = self._table.query(pk, prefix=WAITER, limit=1, descending=True).items
@@ -264,7 +277,7 @@ class Slots:
             if cursor is None:
                 return
 
-    def counted(self, pk: str, known: Item | None, held: int) -> Put:
+    def counted(self, pk: str, known: Item | None, held: int, aged: bool) -> Put:
         """The count, to be looked at soon. Without holders it may go after a while."""
         now = self._clock.now_ms()
         # Never later than before: under many changes nobody would ever look.
@@ -274,7 +287,7 @@ class Slots:
             pk=pk,
             sk=SLOT,
             version=known.version + 1 if known else 1,
-            body=encode_row(Count(held)),
+            body=encode_row(Count(held, aged=aged)),
             ttl=ttl,
             i3=(check_pk(shard(pk)), f"{sort_time(look_at)}#{pk}") if held else None,
         )
@@ -284,6 +297,12 @@ class Slots:
 def look_due(count: Item | None) -> int:
     """When somebody must look at the slots of a count (epoch ms), 0 when nobody needs to."""
     return int(count.i3[1].split("#", 1)[0]) if count is not None and count.i3 is not None else 0
+
+
+def still_aged(count: Item | None, comer: bool = True) -> bool:
+    """Whether the index has every holder, when one more comes that it has or has not, or when one leaves."""
+    before = Count() if count is None else decode_count(count)
+    return comer and (before.aged or not before.held)
 
 
 def _held(count: Item | None) -> int:

@@ -147,3 +147,24 @@ def test_the_history_says_which_edges_were_taken(page: Page) -> None:
       return [null, told].map((history) => m.overlay(graph, nodes, new Map(), history).edges.map((edge) => edge.taken));
     })()"""
     assert run(page, "run/overlay.js", code) == [[True, True], [False, True]]
+
+
+def test_large_whole_numbers_are_carried_as_they_were_written(page: Page) -> None:
+    text = '{"a":9007199254740993,"b":[-9223372036854775808,1e300,0.1,42],"c":"12345678901234567890"}'
+    code = f"""(() => {{
+      const value = m.parseJson({text!r});
+      return [JSON.stringify(value), String(value.a), `${{value.b[0]}}`, value.a > 9007199254740990, m.isLeaf(value.a), m.isLeaf(value.b)];
+    }})()"""
+    written = text.replace("1e300", "1e+300")
+    assert run(page, "exact.js", code) == [written, "9007199254740993", "-9223372036854775808", True, True, False]
+
+
+def test_facts_of_an_input_stand_on_one_line(page: Page) -> None:
+    values = '[{invoice: "i-7", amount: 1200, lines: [1]}, {}, null, "text", {a: 1, b: 2, c: 3, d: 4, e: 5, f: 6}]'
+    assert run(page, "operate/decision.js", f"{values}.map(m.factsOf)") == [
+        "invoice: i-7 · amount: 1200 · lines: [1]",
+        "empty",
+        "null",
+        "text",
+        "a: 1 · b: 2 · c: 3 · d: 4 · e: 5 · …",
+    ]

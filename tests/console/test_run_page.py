@@ -219,3 +219,24 @@ def test_the_other_sides_of_a_run(open_page: OpenPage, counter: Shop) -> None:
     expect(page.locator(".history li:visible").first).to_contain_text("attempt 1 of core.echo succeeded")
     page.locator(".history li:visible summary").first.click()
     expect(page.locator(".history li:visible .json").first).to_contain_text('"core.echo"')
+
+
+def test_large_numbers_show_and_are_copied_as_they_are(open_page: OpenPage, counter: Shop) -> None:
+    large = 9007199254740993
+    run = shop.trigger(counter.client, counter.onboarding, {"input": {"name": "Ada", "account": large}})
+    page = open_page(f"/runs/{run}?tab=values", permissions=["clipboard-read", "clipboard-write"])
+    values = page.locator(".values")
+    expect(values.locator(".number")).to_have_text(str(large))
+    values.get_by_role("button", name="Copy JSON").first.click()
+    expect(values.locator(".json-box .button path").first).to_be_visible()
+    copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
+    assert copied == {"name": "Ada", "account": large}
+    page.add_init_script("delete JSON.rawJSON")
+    page.reload()
+    expect(values.locator(".number")).to_have_text("9007199254740992 rounded")
+
+
+def test_a_person_decides_by_what_the_run_was_started_with(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/runs/{counter.runs['approval']}?node=review")
+    page.get_by_role("button", name="Approve…").click()
+    expect(page.get_by_role("dialog").locator(".json")).to_contain_text("4800")

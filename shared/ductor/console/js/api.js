@@ -1,5 +1,6 @@
 // The only place that talks to the server. Every address is relative to the page, so a prefix before it does no harm.
 
+import { parseJson } from "./exact.js";
 import { session } from "./session.js";
 
 const BASE = new URL("../", document.baseURI);
@@ -53,7 +54,7 @@ export function apiUrl(path, query) {
 }
 
 /**
- * `get(path, {query, signal})`, `post(path, body, {signal})` and so on answer the JSON body as it is.
+ * `get(path, {query, signal})`, `post(path, body, {signal})` and so on answer the JSON body as it is, whole numbers beyond 2^53 too.
  * Throttled (429) and unavailable (503) requests, and those that got no answer, are repeated with patience: everything
  * that changes something carries an id that makes a repeat harmless, or is refused as a duplicate.
  */
@@ -103,7 +104,7 @@ async function answer(response, probing) {
   const text = await response.text();
   let body = {};
   try {
-    body = text ? JSON.parse(text) : {};
+    body = text ? parseJson(text) : {};
   } catch {
     if (response.ok) throw new ApiError(response.status, { message: "The answer is not JSON: is something else in front of the API?" });
   }

@@ -1,6 +1,7 @@
 // A draft between this page and the server: what is saved, at which revision, and what to send.
 
 import { api, ApiError } from "../api.js";
+import { isLeaf } from "../exact.js";
 import { changedFields, documentOf } from "./document.js";
 
 const path = (id, rest = "") => `/api/workflow-definitions/${id}${rest}`;
@@ -61,6 +62,6 @@ function same(one, other) {
 
 function sorted(value) {
   if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== "object") return value;
+  if (isLeaf(value)) return value;
   return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
 }

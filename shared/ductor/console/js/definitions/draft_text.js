@@ -1,6 +1,6 @@
 // The text of a draft, its graph and its problems, kept in step. Saves nothing.
 
-import { inexactNumber, inexactWords } from "../exact.js";
+import { inexactNumber, inexactWords, parseJson } from "../exact.js";
 import { graphOf } from "../graph/scopes.js";
 import { graphView } from "../graph/view.js";
 import { jsonEditor } from "./editor.js";
@@ -34,7 +34,7 @@ export function draftText(document, { onTyped, onGoToText }) {
     const text = editor.value();
     try {
       state.places = readPlaces(text);
-      state.parsed = JSON.parse(text);
+      state.parsed = parseJson(text);
       state.fault = faultOf(text, state.parsed);
     } catch (error) {
       if (!(error instanceof JsonFault)) throw error;

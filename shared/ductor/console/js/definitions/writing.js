@@ -1,10 +1,12 @@
 // JSON and YAML texts for people. Pure.
 
+import { isLeaf } from "../exact.js";
+
 const WIDTH = 96;
 
 /** JSON with two spaces of indentation; what fits on one line stands on one line. */
 export function toJson(value, indent = "", used = 0) {
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (isLeaf(value)) return JSON.stringify(value);
   const flat = oneLine(value);
   const large = Array.isArray(value) && value.length > 1 && value.every((item) => item && typeof item === "object");
   if (!large && indent && flat.length + used + indent.length <= WIDTH) return flat;
@@ -21,7 +23,7 @@ export function toJson(value, indent = "", used = 0) {
 }
 
 function oneLine(value) {
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (isLeaf(value)) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(oneLine).join(", ")}]`;
   const entries = Object.entries(value);
   return entries.length ? `{ ${entries.map(([key, item]) => `${JSON.stringify(key)}: ${oneLine(item)}`).join(", ")} }` : "{}";
@@ -47,7 +49,7 @@ export function toYaml(value, indent = "") {
 }
 
 function block(value, indent) {
-  if (value === null || typeof value !== "object") return scalar(value);
+  if (isLeaf(value)) return scalar(value);
   if (Array.isArray(value) ? !value.length : !Object.keys(value).length) return Array.isArray(value) ? "[]" : "{}";
   return `\n${toYaml(value, indent)}`;
 }

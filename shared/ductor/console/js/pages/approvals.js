@@ -8,10 +8,11 @@ import { setQuery } from "../router.js";
 import { button } from "../ui/buttons.js";
 import { dialog, field } from "../ui/dialog.js";
 import { emptyState, errorNotice, notice } from "../ui/notice.js";
-import { jsonView } from "../ui/json.js";
+import { live } from "../ui/live.js";
 import { toast } from "../ui/toast.js";
 import { typeIcon } from "../graph/icons.js";
 import { approvalReader, audienceWords } from "../operate/approvals.js";
+import { decidedBy, inputLine } from "../operate/decision.js";
 
 const keyOf = (gate) => `${gate.run.run_id}/${gate.node}`;
 
@@ -20,6 +21,7 @@ export function render(ctx) {
   const reader = approvalReader();
   const refused = new Map();
   const decided = new Set();
+  const inputs = new Map();
   let workflow = ctx.query.workflow ?? "";
   let pages = 1;
   let shown = "";
@@ -31,7 +33,7 @@ export function render(ctx) {
     {
       class: "input",
       type: "search",
-      placeholder: "Workflow, for example invoice_approval",
+      placeholder: "Any workflow",
       "aria-label": "Workflow",
       value: workflow,
       onchange: () => setQuery({ workflow: filter.value.trim() }),
@@ -63,7 +65,7 @@ export function render(ctx) {
   }
   function show(gates, hidden, cursor, looked) {
     const open = gates.filter((gate) => !decided.has(keyOf(gate)));
-    put(list, open.map((gate) => gateCard(gate, refused.get(keyOf(gate)), decide)));
+    put(list, open.map((gate) => gateCard(gate, refused.get(keyOf(gate)), decide, inputs)));
     put(note,
       hidden.length > 0 && notice(
         "idle",
@@ -107,7 +109,7 @@ export function render(ctx) {
   };
 }
 
-function gateCard(gate, why, decide) {
+function gateCard(gate, why, decide, inputs) {
   const { run, step, definition } = gate;
   return h("li", { class: "card gate", dataset: { run: run.run_id, node: gate.node } },
     h("div", { class: "type-tile" }, typeIcon("approval", { size: 20 })),
@@ -123,12 +125,13 @@ function gateCard(gate, why, decide) {
         gate.node !== step.ref && h("span", { class: "chip" }, gate.node),
         run.subject_id && h("span", { class: "chip" }, [run.subject_type, run.subject_id].filter(Boolean).join(" ")),
         run.correlation_labels.map((label) => h("span", { class: "chip" }, `${label.key}=${label.id}`)),
-        h("span", { title: dateTime(gate.since) }, `asked ${relative(gate.since)}`),
-        gate.deadline && h("span", { title: dateTime(gate.deadline) }, `· until ${dateTime(gate.deadline)}`)),
+        live(() => `asked ${relative(gate.since)}`, { title: dateTime(gate.since) }),
+        gate.deadline && live(() => `· until ${dateTime(gate.deadline)} (${relative(gate.deadline)})`)),
       h("div", { class: "small muted break" },
         `May be decided by ${audienceWords(step)}`,
         step.args?.approver_role && ` (${step.args.approver_role})`,
       ),
+      inputLine(run.run_id, inputs),
       why && notice("waiting", "Your key is not in the audience of this approval", h("span", null, why))),
     h("div", { class: "row wrap gate-actions" },
       button("Reject", { onclick: () => decide(gate, "reject"), why: why && "Your key is not in the audience" }),
@@ -136,25 +139,6 @@ function gateCard(gate, why, decide) {
         "Approve",
         { kind: "primary", icon: "check", onclick: () => decide(gate, "approve"), why: why && "Your key is not in the audience" },
       )));
-}
-
-/** What the run has found out by now, read when somebody looks: outputs that its steps do not hide, and its context. */
-function soFar(run) {
-  const body = h("div", { class: "small muted" }, "Reading…");
-  const details = h("details", null, h("summary", { class: "small" }, "What the run knows so far"), body);
-  details.addEventListener("toggle", async () => {
-    try {
-      const { nodes, context } = await api.get(`/api/v2/workflow-runs/${run.run_id}/snapshot`);
-      const outputs = Object.entries(nodes).filter(([, node]) => node.latest_output_json).map(([ref, node]) => [
-        ref,
-        JSON.parse(node.latest_output_json),
-      ]);
-      put(body, jsonView({ outputs: Object.fromEntries(outputs), context: context ?? {} }, { open: 3 }));
-    } catch (error) {
-      put(body, errorNotice(error));
-    }
-  }, { once: true });
-  return details;
 }
 
 /** @returns {Promise<boolean>} whether the decision was accepted */
@@ -168,7 +152,7 @@ async function decisionDialog(gate, verb, onRefused) {
       h("p", { class: "muted small break" },
         `Run ${gate.run.run_id}. May be decided by ${audienceWords(gate.step)}; who decides is the API key that you signed in with.`,
       ),
-      soFar(gate.run),
+      decidedBy(gate.run.run_id),
     ],
     fields: [
       field({ name: "comment", label: "Comment", kind: "textarea", maxlength: 4000, hint: "Later steps can read it" }),

@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { newRequestId } from "../api.js";
+import { decidedBy } from "../operate/decision.js";
 import { phrase, shortType } from "../format.js";
 import { button, menu } from "../ui/buttons.js";
 import { dialog, field, FieldError } from "../ui/dialog.js";
@@ -65,7 +66,7 @@ function decide(store, id, verb) {
   const requestId = newRequestId();
   const label = verb === "approve" ? "Approve" : "Reject";
   return dialog({
-    title: `${label} ${id}`, action: label, danger: verb === "reject",
+    title: `${label} ${id}`, action: label, danger: verb === "reject", body: [decidedBy(store.state.runId)],
     fields: [
       field({ name: "comment", label: "Comment", kind: "textarea", placeholder: "optional" }),
       field({ name: "payload", label: "Payload (JSON)", kind: "json", placeholder: "{}", hint: "Later steps read it." }),

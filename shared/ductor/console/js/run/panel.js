@@ -5,6 +5,7 @@ import { api } from "../api.js";
 import { between, dateTime, duration, instant, phrase, shortType } from "../format.js";
 import { href } from "../router.js";
 import { button, copyButton, iconButton } from "../ui/buttons.js";
+import { elsewhere } from "../ui/elsewhere.js";
 import { jsonTextView, jsonView } from "../ui/json.js";
 import { ago, live } from "../ui/live.js";
 import { errorNotice, notice } from "../ui/notice.js";
@@ -108,13 +109,6 @@ export function output(store, id, node) {
     }
   };
   return put(place, h("p", { class: "muted small" }, "Over 8 KB. Read in full, it is not redacted."), button("Read the output", { onclick: read }));
-}
-
-/** Outputs that lie in a bucket are not for a page: it may not talk to other hosts. */
-export function elsewhere(path) {
-  const command = `curl --location -H "Authorization: Bearer $DUCTOR_API_KEY" -H "X-Tenant-ID: $DUCTOR_TENANT_ID" "$DUCTOR_API_URL${path}"`;
-  return notice("idle", "Over 2 MB: it lies in the bucket", "This page talks to nobody but the API. Read it with:",
-    h("div", { class: "row" }, h("code", { class: "break" }, command), copyButton(command, "Copy the command")));
 }
 
 async function readOne(store, id, before) {

@@ -3,10 +3,10 @@
 import { h, put } from "../dom.js";
 import { api } from "../api.js";
 import { dateTime } from "../format.js";
+import { elsewhere } from "../ui/elsewhere.js";
 import { jsonView } from "../ui/json.js";
 import { errorNotice } from "../ui/notice.js";
 import { terminal } from "../ui/status.js";
-import { elsewhere } from "./panel.js";
 
 /** @param {object} store from `runStore` */
 export function valuesTab(store) {

@@ -2,7 +2,7 @@
 
 import { h, put } from "../dom.js";
 import { ApiError } from "../api.js";
-import { inexactNumber, inexactWords } from "../exact.js";
+import { inexactNumber, inexactWords, parseJson } from "../exact.js";
 import { button, iconButton } from "./buttons.js";
 import { faults, notice } from "./notice.js";
 
@@ -61,7 +61,7 @@ function readControl(kind, control, label) {
   const inexact = inexactNumber(control.value);
   if (inexact) throw new FieldError(inexactWords(inexact.number));
   try {
-    return JSON.parse(control.value);
+    return parseJson(control.value);
   } catch (error) {
     throw new FieldError(`${label} is not JSON: ${error.message}`);
   }

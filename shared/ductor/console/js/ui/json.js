@@ -1,6 +1,7 @@
 // Shows any JSON as a tree that opens and closes. Text stays text.
 
 import { h } from "../dom.js";
+import { isLeaf, maybeRounded, parseJson } from "../exact.js";
 import { copyButton } from "./buttons.js";
 
 const OPEN_DEPTH = 2;
@@ -15,7 +16,7 @@ export function jsonView(value, { open = OPEN_DEPTH } = {}) {
 /** JSON text as a viewer; text that is no JSON is shown as it is. */
 export function jsonTextView(text) {
   try {
-    return jsonView(JSON.parse(text));
+    return jsonView(parseJson(text));
   } catch {
     return jsonView(text);
   }
@@ -23,7 +24,7 @@ export function jsonTextView(text) {
 
 function branch(name, value, open) {
   const label = name === null ? null : [h("span", { class: "key" }, name), ": "];
-  if (value === null || typeof value !== "object") return h("div", { class: "leaf" }, label, leaf(value));
+  if (isLeaf(value)) return h("div", { class: "leaf" }, label, leaf(value));
   const entries = Array.isArray(value) ? value.map((one, index) => [String(index), one]) : Object.entries(value);
   const size = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
   if (!entries.length) return h("div", { class: "leaf" }, label, h("span", { class: "note" }, Array.isArray(value) ? "[]" : "{}"));
@@ -48,6 +49,9 @@ function branch(name, value, open) {
 
 function leaf(value) {
   if (typeof value === "string") return h("span", { class: "string" }, JSON.stringify(value));
-  if (typeof value === "number") return h("span", { class: "number" }, String(value));
+  if (maybeRounded(value)) {
+    return h("span", { class: "number", title: "This browser rounds whole numbers beyond 9,007,199,254,740,992." }, String(value), h("span", { class: "note" }, " rounded"));
+  }
+  if (typeof value === "number" || value instanceof Number) return h("span", { class: "number" }, String(value));
   return h("span", { class: "word" }, String(value));
 }

@@ -240,3 +240,34 @@ def test_a_person_decides_by_what_the_run_was_started_with(open_page: OpenPage, 
     page = open_page(f"/runs/{counter.runs['approval']}?node=review")
     page.get_by_role("button", name="Approve…").click()
     expect(page.get_by_role("dialog").locator(".json")).to_contain_text("4800")
+
+
+def test_what_went_wrong_and_what_is_waited_for_lead_to_their_step(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/runs/{counter.runs['failed']}")
+    page.get_by_role("alert").get_by_role("link", name="Open the step").click()
+    panel = page.get_by_role("complementary", name="Step")
+    expect(panel).to_contain_text("Charge the card")
+    page.goto(counter.link(f"/runs/{counter.runs['approval']}"))
+    page.locator(".run-sentence").get_by_role("link", name="Decide").click()
+    expect(panel.get_by_role("button", name="Approve…")).to_be_visible()
+
+
+def test_the_graph_stays_in_sight_when_a_panel_opens_beside_it(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page(f"/runs/{counter.runs['delivery']}", size=(1680, 1400))
+    expect(page.locator(".graph-node").first).to_be_visible()
+    node(page, "charge").click()
+    expect(page.get_by_role("complementary", name="Step")).to_be_visible()
+    for name in ("check", "receipt", "refuse", "reserve"):
+        expect(node(page, name)).to_be_in_viewport(ratio=1)
+    page.get_by_role("button", name="Close the step").click()
+    page.goto(f"{counter.url}#/runs/{counter.runs['delivery']}?node=receipt")
+    for name in ("check", "receipt", "refuse", "reserve"):
+        expect(node(page, name)).to_be_in_viewport(ratio=1)
+
+
+def test_a_run_that_is_not_there_leads_back(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page("/runs/01a229c6-9860-7caf-95eb-000000000000")
+    expect(page.get_by_role("alert")).to_contain_text("RUN_NOT_FOUND")
+    expect(page.locator(".tab-place")).to_be_hidden()
+    page.get_by_role("link", name="All runs").click()
+    expect(page.get_by_role("heading", name="Runs")).to_be_visible()

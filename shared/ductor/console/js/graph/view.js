@@ -37,13 +37,14 @@ export function graphView(given) {
   let shape = "";
   let places = null;
   let framed = false;
+  let again = frameOnce;
   const view = viewport(root, ({ x, y, scale }) => {
     world.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
     root.classList.toggle("far", scale < 0.3);
     map.look({ x, y, scale }, { width: root.clientWidth, height: root.clientHeight });
   });
   const map = minimap(view.centre);
-  root.append(map.element, toolbar(view));
+  root.append(map.element, toolbar(view, fitAll));
 
   function draw() {
     const next = JSON.stringify([
@@ -129,6 +130,20 @@ export function graphView(given) {
     framed = true;
     view.fit(places.nodes.get(state.selected ?? state.nodes[0]?.id) ?? null);
     if (parts.nodes.has(state.selected)) view.reveal(places.nodes.get(state.selected));
+    again = frameOnce;
+  }
+
+  function fitAll() {
+    view.fit();
+    again = fitAll;
+  }
+
+  /** A panel opens beside it, the window changes: what was fitted is fitted anew, what somebody moved stays, but for the chosen step. */
+  function resized() {
+    if (!places || !root.clientWidth) return;
+    if (!framed) frameOnce();
+    else if (view.fitted()) again();
+    else if (parts.nodes.has(state.selected)) view.reveal(places.nodes.get(state.selected));
   }
 
   canvas.addEventListener("click", (event) => {
@@ -141,7 +156,7 @@ export function graphView(given) {
     const id = event.target.closest?.(".graph-node")?.dataset.id;
     if (event.key === "+" || event.key === "=") view.zoom(1.25);
     else if (event.key === "-") view.zoom(0.8);
-    else if (event.key === "0") view.fit();
+    else if (event.key === "0") fitAll();
     else if (event.altKey || event.ctrlKey || event.metaKey || id === undefined) return;
     else if (event.key === "Enter" || event.key === " ") select(id);
     else if (event.key === "Escape") select(null);
@@ -149,9 +164,7 @@ export function graphView(given) {
     else return;
     event.preventDefault();
   });
-  new ResizeObserver(() => {
-    if (!framed && places && root.clientWidth) frameOnce();
-  }).observe(root);
+  new ResizeObserver(resized).observe(root);
   draw();
   return Object.assign(root, {
     update(partial) {
@@ -159,15 +172,15 @@ export function graphView(given) {
       draw();
       if (partial.selected && parts.nodes.has(partial.selected) && framed) view.reveal(places.nodes.get(partial.selected));
     },
-    fit: () => view.fit(),
+    fit: fitAll,
     reveal: (id) => places.nodes.has(id) && view.reveal(places.nodes.get(id)),
   });
 }
 
-function toolbar(view) {
+function toolbar(view, fitAll) {
   const tool = (text, label, act) => h("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
   return h("div", { class: "graph-tools" },
     tool("+", "Zoom in (+)", () => view.zoom(1.25)),
     tool("−", "Zoom out (-)", () => view.zoom(0.8)),
-    tool("Fit", "Show the whole graph (0)", () => view.fit()));
+    tool("Fit", "Show the whole graph (0)", fitAll));
 }

@@ -4,6 +4,8 @@ const MIN_SCALE = 0.005;
 const MAX_SCALE = 2.5;
 const EASY_TO_READ = 0.55;
 const MARGIN = 28;
+/** What is fitted ends above the tools in the corner. */
+const BELOW = 56;
 
 /**
  * @param {HTMLElement} frame what is looked through
@@ -14,10 +16,12 @@ export function viewport(frame, onChange) {
   let size = { width: 1, height: 1 };
   const pointers = new Map();
   let moved = false;
+  let fitted = false;
 
   const clamp = (scale) => Math.min(MAX_SCALE, Math.max(MIN_SCALE, scale));
-  const set = (next) => {
+  const set = (next, whole = false) => {
     view = next;
+    fitted = whole;
     onChange(view);
   };
 
@@ -37,7 +41,7 @@ export function viewport(frame, onChange) {
     const [width, height] = [frame.clientWidth, frame.clientHeight];
     if (!width || !height) return;
     const across = (width - 2 * MARGIN) / size.width;
-    const down = (height - 2 * MARGIN) / size.height;
+    const down = (height - MARGIN - BELOW) / size.height;
     let scale = Math.min(1, across, down);
     const part = begin && scale < EASY_TO_READ;
     if (part) scale = Math.min(0.9, Math.max(across, EASY_TO_READ));
@@ -46,8 +50,8 @@ export function viewport(frame, onChange) {
     set({
       scale,
       x: part && across < scale ? width / 2 - (begin.x + begin.width / 2) * scale : (width - size.width * scale) / 2,
-      y: high <= height - 2 * MARGIN ? Math.max(MARGIN, (height - high) / 3) : MARGIN,
-    });
+      y: high <= height - MARGIN - BELOW ? Math.max(MARGIN, (height - high) / 3) : MARGIN,
+    }, true);
   }
 
   /** Put a point of the drawing into the middle. */
@@ -66,7 +70,7 @@ export function viewport(frame, onChange) {
     if (left + dx < MARGIN) dx = MARGIN - left;
     if (bottom > frame.clientHeight - MARGIN) dy = frame.clientHeight - MARGIN - bottom;
     if (top + dy < MARGIN) dy = MARGIN - top;
-    if (dx || dy) set({ ...view, x: view.x + dx, y: view.y + dy });
+    if (dx || dy) set({ ...view, x: view.x + dx, y: view.y + dy }, fitted);
   }
 
   function onWheel(event) {
@@ -128,6 +132,8 @@ export function viewport(frame, onChange) {
     zoom,
     reveal,
     centre,
+    /** Whether nobody has moved the drawing since it was fitted. */
+    fitted: () => fitted,
     setSize: (next) => (size = { width: Math.max(1, next.width), height: Math.max(1, next.height) }),
     /** Whether the pointer that was just released had dragged the drawing: then it was no click. */
     dragged: () => moved,

@@ -51,17 +51,23 @@ export function render(ctx) {
 
   store.listen((state) => {
     header.show(state);
-    bar.hidden = !state.summary;
+    bar.hidden = split.hidden = !state.summary;
     if (!state.summary) return;
     const { summary } = state;
     ctx.title(`${summary.subject_id || summary.workflow_type} · ${summary.status}`);
     made.get(open)?.show(state);
     panel.refresh();
   });
+  // The graph takes what the window has left under the head, which is as high as its words.
+  const heights = new ResizeObserver(() => split.style.setProperty("--above", `${Math.round(split.getBoundingClientRect().top + scrollY)}px`));
+  heights.observe(header);
   show(ctx.query);
   return {
     element,
-    dispose: () => store.stop(),
+    dispose() {
+      heights.disconnect();
+      store.stop();
+    },
     update: () => show(readHash().query),
   };
 }

@@ -133,7 +133,7 @@ const version = (run) => `${run.run_id}:${run.db_record_version}:${run.status}:$
 const same = (one, other) => version(one) === version(other);
 
 const COLUMNS = [
-  { title: "Status", class: "c-status", cell: (run) => (run.stalled ? statusBadge("stalled") : statusBadge(run.status)) },
+  { title: "Status", class: "c-status", cell: (run) => (run.stalled ? statusBadge("stalled") : statusBadge(run.status, run.status === "continued_as_new" ? "Continued" : undefined)) },
   {
     title: "Workflow", class: "c-workflow",
     cell: (run) => h("div", { class: "two-lines" },
@@ -155,12 +155,14 @@ const COLUMNS = [
   {
     title: "Waits for, or why it ended", class: "c-why",
     cell: (run) => {
-      const words = run.stalled ? run.stalled.reason : run.error ? `${run.error.code}: ${run.error.message}` : run.reason || waitsFor(run.waiting_on);
+      const words = run.stalled ? run.stalled.reason : run.error ? `${run.error.code}: ${run.error.message}` : run.reason || waitsFor(run.waiting_on) || atWork(run);
       return h("div", { class: "clamp break muted", title: words }, words, run.waiting_on?.deadline_at && !terminal(run.status) && !run.stalled
         ? [" ", h("span", { class: "faint" }, "· "), ago(run.waiting_on.deadline_at)] : null);
     },
   },
 ];
+
+const atWork = (run) => (run.status === "running" && run.current_steps.length ? `at work: ${run.current_steps.slice(0, 3).join(", ")}` : "");
 
 function placeholder() {
   return h("div", { class: "table-box runs-waiting", "aria-hidden": "true" }, Array.from({ length: 8 }, () => h("div", { class: "skeleton" })));

@@ -49,7 +49,7 @@ export function filterBar(change) {
   const views = h("div", { class: "segments", role: "group", "aria-label": "Views" }, VIEWS.map(([label, filter]) => h("button", {
     type: "button", dataset: { view: label }, onclick: () => change({ status: filter.status ?? null, active_only: filter.active_only ?? null }),
   }, label)));
-  const search = h("input", { class: "input", type: "search", placeholder: "Run id, workflow, subject or label", "aria-label": "Search", oninput: later(() => change({ q: search.value.trim() || null })) });
+  const search = h("input", { class: "input", type: "search", placeholder: "Search runs", title: "A part of the run id, workflow, subject or a label", "aria-label": "Search", oninput: later(() => change({ q: search.value.trim() || null })) });
   const known = h("datalist", { id: "known-workflows" });
   const workflow = h("input", { class: "input", placeholder: "Any workflow", "aria-label": "Workflow", list: "known-workflows", onchange: () => change({ workflow_type: workflow.value.trim() || null }) });
   const time = h("select", { class: "select", "aria-label": "Started", onchange: () => change({ started_after: time.value || null }) });

@@ -32,16 +32,17 @@ export function runHeader(store) {
   }
 
   function show({ summary, error }) {
-    redraw(banner, [error?.message, summary?.stalled, summary?.error], () => [
+    redraw(banner, [error?.message, summary?.stalled, summary?.error, Boolean(store.state.definition)], () => [
       error && errorNotice(error, summary ? "The run cannot be read just now; this is how it was" : undefined),
+      error && !summary && h("div", null, h("a", { class: "button", href: href("/runs") }, "All runs")),
       summary?.stalled ? stalled(summary, actions)
-        : summary?.error && notice("failed", h("span", null, h("code", null, summary.error.code), " ", summary.error.message)),
+        : summary?.error && notice("failed", h("span", null, h("code", null, summary.error.code), " ", summary.error.message), toStep(summary, failedStep(summary, store.state))),
     ]);
     if (!summary) return;
     const state = [summary.status, Boolean(summary.stalled)];
-    redraw(title, state, () => [crumbs(summary), h("div", { class: "row wrap" },
+    redraw(title, [state, summary.waiting_on?.kind, summary.waiting_on?.detail], () => [crumbs(summary), h("div", { class: "row wrap" },
       h("h1", { class: "break" }, summary.subject_id ? `${summary.subject_type} ${summary.subject_id}` : summary.workflow_type), statusBadge(summary.status), summary.stalled && statusBadge("stalled")),
-    h("p", { class: "run-sentence muted break" }, live(() => sentence(store.state.summary, store.state)))]);
+    h("p", { class: "run-sentence muted break" }, live(() => sentence(store.state.summary, store.state)), " ", next(summary, store.state))]);
     redraw(actions, state, () => runControls(store));
     redraw(facts, [state, summary.started_at, summary.finished_at, summary.deadline_at], () => entries(summary, cost));
     refreshLive(title);
@@ -79,6 +80,26 @@ function sentence(summary, state) {
   return "The run is about to go on.";
 }
 
+/** Where to go from the sentence: to the step that is waited for, or to the run that goes on. */
+function next(summary, state) {
+  if (["continued_as_new", "merged"].includes(summary.status)) return h("a", { href: href(`/runs/${summary.run_id}`, { tab: "tree" }) }, "Where it goes on");
+  if (summary.stalled || summary.status !== "waiting") return null;
+  const { step } = waitDetail(summary.waiting_on);
+  return step && known(step, state) && toStep(summary, step, summary.waiting_on.kind === "approval" ? "Decide" : "Open the step");
+}
+
+/** The step that a run's error names in front of its message. */
+function failedStep(summary, state) {
+  const [, step] = /^([^\s:]+): /.exec(summary.error.message) ?? [];
+  return step && known(step, state) ? step : null;
+}
+
+const known = (id, state) => state.definition?.steps?.some((step) => step.ref === id.split("@")[0]);
+
+function toStep(summary, step, label = "Open the step") {
+  return step && h("a", { class: "to-step", href: href(`/runs/${summary.run_id}`, { node: step }) }, label);
+}
+
 function stalled(summary, actions) {
   return notice("failed", "Stalled", summary.stalled.reason, h("div", { class: "row small muted" }, "since ", ago(summary.stalled.since)),
     h("div", { class: "row" }, button("Redrive", { icon: "retry", onclick: () => actions.querySelector("[data-action=redrive]")?.click() })));
@@ -97,7 +118,7 @@ function entries(summary, cost) {
     summary.correlation_labels.length > 0 && entry("Labels", h("span", { class: "row wrap" }, summary.correlation_labels.map((label) => h("a", { class: "chip", href: href("/runs", { [`label.${label.key}`]: label.id }) }, `${label.key} ${label.id}`)))),
     summary.parent_run_id && entry("Parent", run(summary.parent_run_id), summary.parent_node && h("span", { class: "faint small" }, ` step ${summary.parent_node}`)),
     summary.root_run_id !== summary.run_id && summary.root_run_id !== summary.parent_run_id && entry("Root", run(summary.root_run_id)),
-    summary.source_run_id && entry("Forked from", run(summary.source_run_id)),
+    summary.source_run_id && entry(summary.root_run_id === summary.run_id ? "Forked from" : "Continues", run(summary.source_run_id)),
     summary.schedule && entry("Schedule", h("a", { href: href(`/schedules/${summary.schedule}`) }, summary.schedule), summary.scheduled_at && h("span", { class: "faint small" }, ` for ${dateTime(summary.scheduled_at)}`)),
     summary.external_deployment_id && entry("Release", summary.external_deployment_id),
     summary.kind !== "workflow" && entry("Kind", summary.kind),

@@ -20,7 +20,7 @@ const WAITS = {
   event_set: (rest) => rest || "a set of events",
   digest: (rest) => rest || "a digest",
   child: () => "its child run or its items",
-  operator: () => "an operator: it is paused",
+  operator: () => "somebody to resume it",
   concurrency: (rest) => rest || "a free slot",
   bridge: (rest) => rest || "a worker outside",
 };

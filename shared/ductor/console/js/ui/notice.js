@@ -25,7 +25,7 @@ export function faults(error) {
   const items = error.errors ?? [];
   if (!items.length) return h("div", { class: "small" }, h("code", null, error.error_code ?? ""));
   return h("ul", { class: "faults small" }, items.map((item) => h("li", null,
-    h("code", null, item.code), " ", item.field && h("code", null, item.field), item.field && ": ", item.message)));
+    h("code", null, item.code), " ", item.field && h("code", null, item.field), item.message !== error.message && [item.field && ": ", item.message])));
 }
 
 /** What stands where a list would be. */

@@ -213,6 +213,7 @@ class Committer:
         if not result.transitions:
             return Committed(Outcome.NOTHING, state, result.commands)
         tally.take(intents)
+        self._enter(state, state.last, result, intents)
         sealed = _sealed(version, result, applied, tally.used)
         pages = [page_put(state, page) for page in changed(state, state.last.seq)]
         return self._write(sealed, version, result, (*_answers(result), *pages, *also))

@@ -18,9 +18,11 @@ def unlisted(table: MemoryTable, state: RunState) -> Iterator[str]:
     """The lists that the run is missing from. Indexes of the memory's table do not lag."""
     status, tenant = effective_status(state), state.origin.tenant
     filters = [RunFilter(status=status)] if status.terminal else [RunFilter(status=status), RunFilter(active_only=True)]
-    for wanted in filters:
+    filters.append(RunFilter(status=status, workflow_type=state.origin.family_slug))
+    for wanted in filters if not never_ticked(state.last) else filters[:-1]:
         if not _holds(table, tenant, wanted, state.run_id):
-            yield f"is {status.value} and not in the list of such runs"
+            of = f" of {wanted.workflow_type}" if wanted.workflow_type else ""
+            yield f"is {status.value} and not in the list of such runs{of}"
     if not never_ticked(state.last):
         keys = first_keys(state.origin)
         missing = keys - table.batch_get(sorted(keys)).keys()

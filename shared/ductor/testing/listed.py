@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ductor.app.commit import never_ticked
+from ductor.app.headers import shard
 from ductor.app.run_filter import RunFilter
-from ductor.app.run_index import first_keys
+from ductor.app.run_index import ended_pk, first_keys, index_sort
 from ductor.app.run_list import find_runs
+from ductor.model.enums import RunStatus
 from ductor.model.run import RunState, effective_status
 from ductor.testing.memory import MemoryTable
 
@@ -18,13 +20,14 @@ def unlisted(table: MemoryTable, state: RunState) -> Iterator[str]:
     """The lists that the run is missing from. Indexes of the memory's table do not lag."""
     status, tenant = effective_status(state), state.origin.tenant
     filters = [RunFilter(status=status)] if status.terminal else [RunFilter(status=status), RunFilter(active_only=True)]
-    filters.append(RunFilter(status=status, workflow_type=state.origin.family_slug))
-    for wanted in filters if not never_ticked(state.last) else filters[:-1]:
+    for wanted in filters:
         if not _holds(table, tenant, wanted, state.run_id):
-            of = f" of {wanted.workflow_type}" if wanted.workflow_type else ""
-            yield f"is {status.value} and not in the list of such runs{of}"
+            yield f"is {status.value} and not in the list of such runs"
     if not never_ticked(state.last):
         keys = first_keys(state.origin)
+        if status.terminal and status is not RunStatus.COMPLETED:
+            ended = ended_pk(tenant, state.origin.family_slug, status, shard(state.run_id))
+            keys.add((ended, index_sort(state.origin)))
         missing = keys - table.batch_get(sorted(keys)).keys()
         if missing:
             yield f"has begun and is not found by {sorted(missing)}"

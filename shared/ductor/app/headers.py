@@ -199,9 +199,12 @@ def unborn_pk(number: int) -> str:
 
 
 def unborn_item(state: RunState, now: int) -> Item:
-    """Version 0 of a header: the run counts as not there. Only the first real header may follow, or its removal."""
+    """The run counts as not there. Only the first real header may follow, or its removal.
+
+    The version is the moment, so that one that is begun anew, after a removal, is not taken for the one before.
+    """
     i3 = (unborn_pk(shard(state.run_id)), f"{sort_time(now)}#{state.run_id}")
-    return msgspec.structs.replace(header_item(state), version=0, i1=None, i2=None, i3=i3)
+    return msgspec.structs.replace(header_item(state), version=now, i1=None, i2=None, i3=i3)
 
 
 def is_unborn(item: Item) -> bool:

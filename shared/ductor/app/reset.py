@@ -45,8 +45,8 @@ OPERATION: Final = "reset"
 DRAWS: Final = 10
 """How often a fork is drawn anew because its source has moved on meanwhile."""
 
-UNBORN: Final = 0
-"""The version of the row that stands for a fork until its first header."""
+NEVER: Final = 0
+"""A version that no row has."""
 
 SOURCE_MOVED: Final = 2
 """The place in the fork's write that checks its source."""
@@ -141,10 +141,10 @@ class Resets:
             return fork_id
         for _ in range(DRAWS):
             drawn = self._draw(_readable(header), request)
-            self._begin(fork_id, drawn.state.origin)
+            begun = self._begin(fork_id, drawn.state.origin)
             state = self._first(caller, fork_id, drawn, request, digest)
             with self._unit.batch():
-                if self._publish(caller, state, header, request.request_id, digest):
+                if self._publish(caller, state, begun, header, request.request_id, digest):
                     return fork_id
             moved = self._table.get(header.pk, HEAD)
             if moved is None or is_expiring(moved):
@@ -152,16 +152,24 @@ class Resets:
             header = moved
         raise UnavailableError(f"run {run_id} moves on faster than it is read")
 
-    def _begin(self, fork_id: str, source: Origin) -> None:
-        """From now on the fork is being made, by whoever asks for it."""
+    def _begin(self, fork_id: str, source: Origin) -> int:
+        """From now on the fork is being made, by whoever asks for it. Which beginning it is."""
         now = self._clock.now_ms()
         unborn = RunState(origin=_origin(source, fork_id, "", now, lambda payload: NULL), updated_at=now)
         there = self._table.write((Put(unborn_item(unborn, now), Expect.ABSENT),))
-        if there is not None and there.current is not None and _goes(there.current):
+        if there is None:
+            return now
+        if there.current is None or not is_expiring(there.current):
+            return NEVER  # somebody else has made it
+        if not is_unborn(there.current):
             raise UnavailableError(f"what an earlier try has left of the fork {fork_id} is being removed")
+        return there.current.version
 
-    def _publish(self, caller: Caller, state: RunState, source: Item, request_id: str, digest: str) -> bool:
-        """The fork is there. False when its source has moved on since it was read: it may have begun to undo a step."""
+    def _publish(self, caller: Caller, state: RunState, begun: int, source: Item, request_id: str, digest: str) -> bool:
+        """The fork is there. False when it must be made anew: its source has moved on since it was read and may have
+
+        begun to undo a step; or what was stored for this beginning has been removed.
+        """
         run_id = source.pk.removeprefix("R#")
         audit = next(one for one in state.last.transitions if isinstance(one, tr.OperatorAudited))
         header = header_item(state)
@@ -170,7 +178,7 @@ class Resets:
                 "STATE_TOO_LARGE", "what the fork keeps does not fit into a run; choose an earlier point"
             )
         outcome = outcome_put(run_id, audit, state.updated_at)
-        lost = self._table.write((Put(header, UNBORN), outcome, Check(source.pk, HEAD, source.version)))
+        lost = self._table.write((Put(header, begun), outcome, Check(source.pk, HEAD, source.version)))
         if lost is not None and (lost.index == SOURCE_MOVED or (lost.index == 0 and _removed(lost.current))):
             return False
         if lost is not None:
@@ -284,14 +292,12 @@ def _origin(own: Origin, fork_id: str, actor: str, now: int, copy: Callable[[Pay
     )
 
 
-def _goes(header: Item) -> bool:
-    """Whether what is left of the run is being removed."""
-    return is_expiring(header) and not is_unborn(header)
-
-
 def _removed(header: Item | None) -> bool:
-    """Whether the row of a fork was taken for that of a dead one: its values go, so it is begun anew."""
-    return header is None or _goes(header)
+    """Whether the row of a fork was taken for that of a dead one: its values go, so it is begun anew.
+
+    So it is where somebody else has begun anew meanwhile: of what is referred to here, not all may be there again.
+    """
+    return header is None or is_expiring(header)
 
 
 def _readable(header: Item) -> RunState:

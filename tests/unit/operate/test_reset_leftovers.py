@@ -119,6 +119,42 @@ def test_a_maker_that_is_taken_for_dead_begins_anew() -> None:
     assert violations(scene.world, final=True) == []
 
 
+def test_a_maker_taken_for_dead_does_not_put_its_header_upon_the_beginning_of_another() -> None:
+    scene = ran()
+    publish, passing = Resets._publish, list[int]()
+
+    def late(self: Resets, *args: object) -> bool:
+        if not passing:
+            passing.append(1)
+            swept(scene)
+            with patch.object(Resets, "_first", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+                ask(scene)  # begins, and dies before it has stored anything
+        return publish(self, *args)  # type: ignore[arg-type]
+
+    with patch.object(Resets, "_publish", late):
+        ask(scene)
+    scene.settle()
+    assert scene.world.output(fork_of(scene), "b") == scene.world.output(scene.run_id, "b")
+    assert violations(scene.world, final=True) == []
+
+
+def test_who_begins_when_another_has_made_the_fork_leaves_it_as_it_is() -> None:
+    scene = ran()
+    begin, passing = Resets._begin, list[int]()
+
+    def late(self: Resets, *args: object) -> int:
+        if not passing:
+            passing.append(1)
+            ask(scene)
+            scene.settle()
+        return begin(self, *args)  # type: ignore[arg-type]
+
+    with patch.object(Resets, "_begin", late):
+        assert ask(scene) == fork_of(scene)
+    assert scene.world.state(fork_of(scene)).status == "completed"
+    assert violations(scene.world, final=True) == []
+
+
 def test_while_what_is_left_is_being_removed_the_request_is_to_be_repeated() -> None:
     scene = ran()
     with dies_before_the_header():

@@ -22,6 +22,7 @@ _STARTING: Final = "STARTING#"
 _STALLED: Final = "STALLED#"
 _EXPIRING: Final = "EXPIRING#"
 _UNBORN: Final = "UNBORN#"
+_REMOVED: Final = "REMOVED#"
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(RunState)
 
@@ -201,10 +202,24 @@ def unborn_pk(number: int) -> str:
 def unborn_item(state: RunState, now: int) -> Item:
     """The run counts as not there. Only the first real header may follow, or its removal.
 
-    The version is the moment, so that one that is begun anew, after a removal, is not taken for the one before.
+    The row's version is the moment, so that one that is begun anew, after a removal, is not taken for the one before.
+    That of the state in it is 0, which no run has that was ever there.
     """
     i3 = (unborn_pk(shard(state.run_id)), f"{sort_time(now)}#{state.run_id}")
-    return msgspec.structs.replace(header_item(state), version=now, i1=None, i2=None, i3=i3)
+    never = header_item(msgspec.structs.replace(state, version=0))
+    return msgspec.structs.replace(never, version=now, i1=None, i2=None, i3=i3)
+
+
+def removed_pk(number: int) -> str:
+    """Partition of index `i3`: runs that never were, of which only the header is left, by since when."""
+    return f"{_REMOVED}{number}"
+
+
+def mark_removed(item: Item, now: int) -> Item:
+    """The next version of the header row of a run that never was: nothing else is left, and nothing is removed."""
+    run_id = item.pk.removeprefix("R#")
+    i3 = (removed_pk(shard(run_id)), f"{sort_time(now)}#{run_id}")
+    return msgspec.structs.replace(item, version=item.version + 1, i3=i3)
 
 
 def is_unborn(item: Item) -> bool:
@@ -214,7 +229,7 @@ def is_unborn(item: Item) -> bool:
 
 def is_expiring(item: Item) -> bool:
     """Whether a header row is of no run that is there: of one to be removed, or of one that is still being made."""
-    return item.i3 is not None and item.i3[0].startswith((_EXPIRING, _UNBORN))
+    return item.i3 is not None and item.i3[0].startswith((_EXPIRING, _UNBORN, _REMOVED))
 
 
 def tenant_of(item: Item) -> str:

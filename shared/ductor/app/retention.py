@@ -25,7 +25,9 @@ from ductor.app.headers import (
     is_stalled,
     is_unborn,
     mark_expiring,
+    mark_removed,
     read_header,
+    removed_pk,
     run_pk,
     sort_time,
     tenant_pk,
@@ -42,6 +44,12 @@ from ductor.ports import Clock, Delete, Index, Item, Put, Table
 DAY_MS: Final = 86_400_000
 UNBORN_MS: Final = 3_600_000
 """How long after a fork was begun it is held to have died. One that is still at it then begins anew."""
+
+QUIET_MS: Final = 1_200_000
+"""How long the header of one stays when all else has gone: until then no sweep is at its values that began before. A
+
+fork that is asked for again has the same id, so what it stores could be taken for what is to be removed.
+"""
 
 AGAIN_MS: Final = 3_600_000
 """How long after it has looked at all runs of a tenant the next look begins."""
@@ -78,6 +86,7 @@ class Retention:
         """Go on with what is being removed, then look for more; how many runs have gone."""
         budget = Allowance(self._clock, MAX_OPS_PER_SWEEP)
         self._forget_unborn(budget)
+        self._forget_removed(budget)
         gone = sum(self._remove(item, budget) for item in self._expiring(budget))
         page = self._table.query(RETENTION_PK, high=sort_time(self._clock.now_ms()), index=Index.I3, limit=PAGE)
         for found in page.items:
@@ -99,12 +108,23 @@ class Retention:
                     budget.spend(1)
                     self._table.write((Put(mark_expiring(item, self._clock.now_ms()), item.version),))
 
+    def _forget_removed(self, budget: Allowance) -> None:
+        """Nobody removes anything of these any more: they may be begun again."""
+        until = self._clock.now_ms() - QUIET_MS
+        for number in range(SHARDS):
+            page = self._table.query(removed_pk(number), high=sort_time(until), index=Index.I3, limit=PAGE)
+            for found in page.items:
+                item = self._table.get(found.pk, HEAD) if budget.left > 0 else None
+                if item is not None and item.i3 == found.i3:
+                    budget.spend(1)
+                    self._table.write((Delete(item.pk, HEAD, item.version),))
+
     def _expiring(self, budget: Allowance) -> Iterator[Item]:
         for number in range(SHARDS):
             page = self._table.query(expiring_pk(number), index=Index.I3, limit=PAGE)
             for found in page.items:
                 item = self._table.get(found.pk, HEAD) if budget.left > 0 else None
-                if item is not None and is_expiring(item) and not is_unborn(item):
+                if item is not None and is_expiring(item) and item.i3 == found.i3:
                     yield item
 
     def _walk(self, item: Item, budget: Allowance) -> int:
@@ -201,8 +221,13 @@ class Retention:
             _log.exception("%s is to be removed and cannot be read", item.pk)
             return 0
         self._table.remove(sorted(first_keys(state.origin) | later_keys(state.origin, state.last.transitions)))
-        self._table.write((Delete(item.pk, HEAD, item.version),))
+        born = state.version > 0
+        last = Delete(item.pk, HEAD, item.version) if born else Put(self._marked(item), item.version)
+        self._table.write((last,))
         return 1
+
+    def _marked(self, item: Item) -> Item:
+        return mark_removed(item, self._clock.now_ms())
 
     def _forget_key(self, state: RunState) -> None:
         """The idempotency key is free again: it is kept for a day after the end, and at least that has passed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -15,7 +16,7 @@ from tests.unit.operate.test_reset import ended
 from ductor.app.fork_values import PORTION
 from ductor.app.headers import HEAD, run_pk
 from ductor.app.reset import ResetRequest, Resets
-from ductor.app.retention import UNBORN_MS, Retention
+from ductor.app.retention import QUIET_MS, UNBORN_MS, Retention
 from ductor.model.errors import ErrorCode
 from ductor.model.lineage import fork_run_id
 from ductor.model.payload import blob_prefix
@@ -53,6 +54,8 @@ def sweep(scene: Scene) -> int:
 def swept(scene: Scene) -> None:
     """What the sweeper does when a fork has been in the making for too long."""
     scene.clock.advance(UNBORN_MS + 1)
+    sweep(scene)
+    scene.clock.advance(QUIET_MS + 1)
     sweep(scene)
 
 
@@ -165,9 +168,37 @@ def test_while_what_is_left_is_being_removed_the_request_is_to_be_repeated() -> 
     with pytest.raises(UnavailableError, match="being removed"):
         ask(scene)
     sweep(scene)
+    with pytest.raises(UnavailableError, match="being removed"):
+        ask(scene)
+    scene.clock.advance(QUIET_MS + 1)
+    sweep(scene)
     ask(scene)
     scene.settle()
     assert scene.world.state(fork_of(scene)).status == "completed"
+
+
+def test_a_sweep_that_is_still_removing_takes_nothing_of_a_fork_that_is_begun_again() -> None:
+    scene = ran()
+    with dies_before_the_header():
+        ask(scene)
+    scene.clock.advance(UNBORN_MS + 1)
+    remove, passing = Retention._remove_rows, list[int]()
+
+    def overtaken(self: Retention, *args: object) -> bool:
+        if not passing:
+            passing.append(1)
+            sweep(scene)
+            with contextlib.suppress(UnavailableError):
+                ask(scene)
+        return remove(self, *args)  # type: ignore[arg-type]
+
+    with patch.object(Retention, "_remove_rows", overtaken):
+        sweep(scene)
+    swept(scene)
+    ask(scene)
+    scene.settle()
+    assert scene.world.output(fork_of(scene), "a") == scene.world.output(scene.run_id, "a")
+    assert violations(scene.world, final=True) == []
 
 
 def test_a_large_fork_is_stored_in_portions() -> None:

@@ -96,3 +96,25 @@ def test_a_server_that_comes_back_is_found_again(open_page: OpenPage, counter: S
         counter.server.start()
     page.evaluate(look)
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_way_back_leads_to_where_one_was(open_page: OpenPage, counter: Shop) -> None:
+    page = open_page("/runs", size=(1280, 420))
+    expect(page.locator("tbody tr").nth(6)).to_be_visible()
+    page.mouse.move(700, 300)
+    page.mouse.wheel(0, 300)
+    page.wait_for_function("scrollY > 0")
+    was = page.evaluate("scrollY")
+    page.locator("tbody tr").nth(5).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("tab", name="Graph")).to_be_visible()
+    assert page.evaluate("scrollY") == 0
+    assert page.evaluate("document.activeElement.id") == "main", "the next Tab begins in the page, not in the navigation"
+    page.go_back()
+    expect(page.locator("tbody tr").nth(6)).to_be_visible()
+    page.wait_for_function("(was) => scrollY === was", arg=was)
+    page.get_by_role("link", name="Definitions").click()
+    expect(page.get_by_role("heading", name="Definitions")).to_be_visible()
+    page.get_by_role("link", name="Runs").first.click()
+    expect(page.locator("tbody tr").nth(6)).to_be_visible()
+    assert page.evaluate("scrollY") == 0, "a new visit begins at the top"

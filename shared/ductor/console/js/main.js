@@ -5,6 +5,7 @@ import { onSignedOut } from "./api.js";
 import { match, navigate, readHash } from "./router.js";
 import { consumeLink, session, signOut } from "./session.js";
 import { frame } from "./frame.js";
+import { enterPlace, leavePlace } from "./places.js";
 import { routes } from "./pages/index.js";
 import { emptyState, errorNotice } from "./ui/notice.js";
 import { signInPage } from "./signin.js";
@@ -17,6 +18,7 @@ let shown = null;
 let turn = 0;
 
 function leave() {
+  if (shown?.page) leavePlace(shown.page.keep?.());
   shown?.abort.abort();
   shown?.page?.dispose?.();
   shown = null;
@@ -39,6 +41,7 @@ async function show() {
   shell.mark(found?.route.section ?? found?.route.pattern ?? "");
   const mine = (turn += 1);
   if (shown?.path === path && shown.page?.update) {
+    enterPlace();
     shown.page.update({ ...shown.ctx, query });
     return undefined;
   }
@@ -52,7 +55,8 @@ async function show() {
 
 async function open({ route, params }, path, query, mine) {
   const abort = new AbortController();
-  const ctx = { params, query, signal: abort.signal, title: (text) => { document.title = `${text} · Ductor`; } };
+  const place = enterPlace();
+  const ctx = { params, query, kept: place?.kept, signal: abort.signal, title: (text) => { document.title = `${text} · Ductor`; } };
   ctx.title(route.nav ?? "Console");
   shown = { path, abort, ctx, page: null };
   try {
@@ -65,7 +69,9 @@ async function open({ route, params }, path, query, mine) {
     }
     shown.page = page;
     put(shell.main, page.element);
-    window.scrollTo(0, 0);
+    // What had the focus has gone with its page: the next Tab begins in the new one.
+    if (document.activeElement === document.body) shell.main.focus({ preventScroll: true });
+    window.scrollTo(0, place?.y ?? 0);
     const newest = readHash();
     if (newest.path === path && page.update && JSON.stringify(newest.query) !== JSON.stringify(query)) page.update({ ...ctx, query: newest.query });
   } catch (error) {

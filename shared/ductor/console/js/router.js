@@ -18,7 +18,7 @@ export function navigate(path, query = {}, { replace = false } = {}) {
   const target = href(path, query);
   if (target === location.hash) return;
   if (replace) {
-    history.replaceState(null, "", target);
+    history.replaceState(history.state, "", target);
     window.dispatchEvent(new HashChangeEvent("hashchange"));
   } else {
     location.hash = target;

@@ -89,7 +89,7 @@ export function render(ctx) {
     shown = "";
     poller.now();
   }
-  const poller = poll(look, { fastest: 2000, onError: (error) => put(note, errorNotice(error)) });
+  const poller = poll(look, { fastest: 2000, onError: (error) => put(note, errorNotice(error, undefined, { again: true })) });
   return {
     element: h("div", { class: "page" },
       h("div", { class: "page-head" }, h("h1", null, "Approvals")),

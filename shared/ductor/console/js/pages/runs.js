@@ -18,7 +18,7 @@ const MOST = 200;
 const FASTEST_MS = 2000;
 const SLOWEST_MS = 20_000;
 
-/** @param {{query: Object, signal: AbortSignal, title: function(string): void}} ctx */
+/** @param {{query: Object, kept: Object|undefined, signal: AbortSignal, title: function(string): void}} ctx */
 export function render(ctx) {
   let query = filtersOf(ctx.query);
   let rows = [];
@@ -84,19 +84,21 @@ export function render(ctx) {
     return rows.map(version).join() === before ? "quiet" : "changed";
   }
 
-  function begin(next) {
+  function begin(next, left) {
     query = filtersOf(next);
+    const kept = left && JSON.stringify(left.query) === JSON.stringify(query) ? left : null;
     bar.show(query);
     batch.href = href("/batches/new", query);
     looks?.stop();
-    rows = [];
-    cursor = null;
-    place.setAttribute("aria-busy", "true");
+    rows = kept?.rows ?? [];
+    cursor = kept?.cursor ?? null;
+    if (rows.length) show();
+    else place.setAttribute("aria-busy", "true");
     looks = poll(look, {
       fastest: FASTEST_MS, slowest: SLOWEST_MS,
       onError: (error) => {
         put(fresh);
-        put(trouble, errorNotice(error));
+        put(trouble, errorNotice(error, undefined, { again: true }));
         if (!rows.length) put(place);
       },
     });
@@ -108,12 +110,13 @@ export function render(ctx) {
     event.preventDefault();
     bar.querySelector("input[type=search]").focus();
   });
-  begin(ctx.query);
+  begin(ctx.query, ctx.kept);
   // Most who come here go on to a run: its scripts are there by then.
   setTimeout(() => import("./run.js").catch(() => {}), 1500);
   knownWorkflows(ctx.signal).then((slugs) => bar.workflows(slugs), () => {});
   return {
     element,
+    keep: () => ({ query, rows, cursor }),
     dispose: () => {
       looks.stop();
       unlisten();

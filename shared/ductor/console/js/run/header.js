@@ -33,7 +33,7 @@ export function runHeader(store) {
 
   function show({ summary, error }) {
     redraw(banner, [error?.message, summary?.stalled, summary?.error, Boolean(store.state.definition)], () => [
-      error && errorNotice(error, summary ? "The run cannot be read just now; this is how it was" : undefined),
+      error && errorNotice(error, summary ? "The run cannot be read just now; this is how it was" : undefined, { again: true }),
       error && !summary && h("div", null, h("a", { class: "button", href: href("/runs") }, "All runs")),
       summary?.stalled ? stalled(summary, actions)
         : summary?.error && notice("failed", h("span", null, h("code", null, summary.error.code), " ", summary.error.message), toStep(summary, failedStep(summary, store.state))),

@@ -13,10 +13,12 @@ export function notice(tone, title, ...children) {
     h("div", { class: "grow" }, title && h("div", { class: "title" }, title), children));
 }
 
-/** A refusal as a banner. */
-export function errorNotice(error, title) {
+/** A refusal as a banner. `again` says that the page goes on trying. */
+export function errorNotice(error, title, { again = false } = {}) {
   if (!(error instanceof ApiError)) return notice("failed", title ?? "The console itself failed", String(error?.message ?? error));
+  const passing = again && (error.status === 0 || error.status === 429 || error.status >= 500);
   return notice("failed", title ?? error.message, title && h("div", null, error.message), faults(error),
+    passing && h("div", { class: "small" }, "The page goes on trying by itself."),
     error.trace_id && error.status >= 500 && h("div", { class: "small muted" }, "Trace ", h("code", null, error.trace_id)));
 }
 

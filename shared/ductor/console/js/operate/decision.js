@@ -5,6 +5,7 @@ import { api } from "../api.js";
 import { brief } from "../definitions/words.js";
 import { isLeaf, parseJson } from "../exact.js";
 import { elsewhere } from "../ui/elsewhere.js";
+import { field } from "../ui/dialog.js";
 import { jsonView } from "../ui/json.js";
 import { errorNotice } from "../ui/notice.js";
 
@@ -18,6 +19,24 @@ export function decidedBy(runId) {
   api.get(pathOf(runId)).then(({ data }) => put(place, jsonView(data.input, { open: 3 })), (error) => put(place, unread(error, runId)));
   return h("div", { class: "stack-s decided-by" }, h("h3", null, "The run was started with"), place, soFar(runId));
 }
+
+/** What is said with a decision, and how a step reads it. @param {string} ref of the approval */
+export const decisionFields = (ref) => [
+  field({ name: "comment", label: "Comment", kind: "textarea", maxlength: 4000, hint: "Later steps can read it" }),
+  field({ name: "approver_id", label: "Your name (a label)", placeholder: "ada", hint: "The audit trail names the API key." }),
+  field({
+    name: "payload",
+    label: "Payload (JSON)",
+    kind: "json",
+    rows: 3,
+    placeholder: '{"limit": 5}',
+    hint: `Any JSON; later steps read it as STEPS.${ref}.output.payload`,
+  }),
+];
+
+/** The body of a decision: without what was left empty. */
+export const decisionOf = (values) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));
 
 /** One line of an input, read when it comes into sight; unfolded it is all there. `cache` keeps it over redraws. */
 export function inputLine(runId, cache) {

@@ -6,13 +6,13 @@ import { dateTime, plural, relative } from "../format.js";
 import { poll } from "../poll.js";
 import { setQuery } from "../router.js";
 import { button } from "../ui/buttons.js";
-import { dialog, field } from "../ui/dialog.js";
+import { dialog } from "../ui/dialog.js";
 import { emptyState, errorNotice, notice } from "../ui/notice.js";
 import { live } from "../ui/live.js";
 import { toast } from "../ui/toast.js";
 import { typeIcon } from "../graph/icons.js";
 import { approvalReader, audienceWords } from "../operate/approvals.js";
-import { decidedBy, inputLine } from "../operate/decision.js";
+import { decidedBy, decisionFields, decisionOf, inputLine } from "../operate/decision.js";
 
 const keyOf = (gate) => `${gate.run.run_id}/${gate.node}`;
 
@@ -154,22 +154,10 @@ async function decisionDialog(gate, verb, onRefused) {
       ),
       decidedBy(gate.run.run_id),
     ],
-    fields: [
-      field({ name: "comment", label: "Comment", kind: "textarea", maxlength: 4000, hint: "Later steps can read it" }),
-      field({ name: "approver_id", label: "Your name (a label)", placeholder: "ada" }),
-      field({
-        name: "payload",
-        label: "Payload",
-        kind: "json",
-        rows: 3,
-        placeholder: '{"limit": 5}',
-        hint: `Any JSON; later steps read it as STEPS.${gate.step.ref}.output.payload`,
-      }),
-    ],
+    fields: decisionFields(gate.step.ref),
     submit: async (values) => {
-      const body = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== "" && value !== undefined && value !== null));
       try {
-        return await api.post(path, { request_id: requestId, ...body });
+        return await api.post(path, { request_id: requestId, ...decisionOf(values) });
       } catch (error) {
         if (error.code === "AUDIENCE_MISMATCH") onRefused(error.message);
         throw error;

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { newRequestId } from "../api.js";
-import { decidedBy } from "../operate/decision.js";
+import { decidedBy, decisionFields, decisionOf } from "../operate/decision.js";
 import { phrase, shortType } from "../format.js";
 import { button, menu } from "../ui/buttons.js";
 import { dialog, field, FieldError } from "../ui/dialog.js";
@@ -67,15 +67,8 @@ function decide(store, id, verb) {
   const label = verb === "approve" ? "Approve" : "Reject";
   return dialog({
     title: `${label} ${id}`, action: label, danger: verb === "reject", body: [decidedBy(store.state.runId)],
-    fields: [
-      field({ name: "comment", label: "Comment", kind: "textarea", placeholder: "optional" }),
-      field({ name: "payload", label: "Payload (JSON)", kind: "json", placeholder: "{}", hint: "Later steps read it." }),
-      field({ name: "approver_id", label: "Approver", placeholder: "optional", hint: "A label; the audit trail names the API key." }),
-    ],
-    submit: (values) => {
-      const body = { ...(values.comment && { comment: values.comment }), ...(values.approver_id && { approver_id: values.approver_id }), ...(values.payload !== undefined && { payload: values.payload }) };
-      return send(store.paths, onStep(store, id, verb), body, { label: `${label} ${id}`, requestId, onApplied: store.now });
-    },
+    fields: decisionFields(id.split("@")[0]),
+    submit: (values) => send(store.paths, onStep(store, id, verb), decisionOf(values), { label: `${label} ${id}`, requestId, onApplied: store.now }),
   });
 }
 

@@ -69,7 +69,7 @@ serve: setup ## start Ductor on port 8080; stays up until Ctrl-C
 	@exec $(BIN)/ductor serve --data $(DATA) --port $(PORT)
 
 test: setup ## unit, contract, API, function and small simulation tests
-	@$(call step,tests,$(BIN)/pytest -q -n auto $(call tests,unit contract api functions simulation) $(PYTEST))
+	@$(call step,tests,$(BIN)/pytest -q -n auto --dist loadgroup $(call tests,unit contract api functions simulation) $(PYTEST))
 
 lint: setup ## ruff (rules and format) and the import contracts
 	@$(call step,ruff check,$(BIN)/ruff check --quiet)

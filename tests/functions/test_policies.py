@@ -28,8 +28,8 @@ from ductor.app.worker import Worker
 from ductor.ports import UnavailableError
 from ductor.testing.memory import SeededIds
 
-pytestmark = pytest.mark.timeout(400)
-"""Everything that the functions do takes its time on a busy machine."""
+pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("policies")]
+"""Everything that the functions do takes its time on a busy machine, and is done once for all tests."""
 
 SOURCES = {
     "Coordinator": "IntentsQueue",

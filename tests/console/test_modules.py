@@ -168,3 +168,20 @@ def test_facts_of_an_input_stand_on_one_line(page: Page) -> None:
         "text",
         "a: 1 · b: 2 · c: 3 · d: 4 · e: 5 · …",
     ]
+
+
+def test_a_batch_begins_with_the_control_that_fits(page: Page) -> None:
+    states = '["failed", "timed_out", "paused", "waiting", undefined]'
+    fits = run(page, "operate/batches.js", f"{states}.map((state) => m.fitting(state).id)")
+    assert fits == ["redrive", "redrive", "resume", "pause", "pause"]
+
+
+def test_the_history_says_how_many_items_a_scatter_has(page: Page) -> None:
+    """Its output may be redacted, and only the first hundred items are read."""
+    code = """(() => {
+      const graph = {groups: [{id: "each", members: ["a"], parent: null}], nodes: [{id: "each", type: "scatter"}, {id: "a", type: "action"}], edges: []};
+      const nodes = {each: {status: "completed", latest_output_json: '{"count":"sha256:42c1"}', started_at: "2026-01-01T00:00:00Z"}};
+      const items = new Map([["a", {nodes: {"a@0": {status: "completed"}}, more: true}]]);
+      return [new Map(), new Map([["each", 300]])].map((counts) => m.overlay(graph, nodes, items, null, counts).groups[0].badge);
+    })()"""
+    assert run(page, "run/overlay.js", code) == ["1+ items", "300 items"]

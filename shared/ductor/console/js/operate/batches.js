@@ -14,6 +14,11 @@ export const OPERATIONS = [
   { id: "terminate", label: "Terminate", words: "They end at once, without compensation.", danger: true },
 ];
 
+const FITTING = { failed: "redrive", timed_out: "redrive", paused: "resume" };
+
+/** The control to begin with for runs in this state: to pause what has failed would make no sense. */
+export const fitting = (status) => OPERATIONS.find((one) => one.id === (FITTING[status] ?? "pause"));
+
 /** Filters of the list of runs that a batch can have. */
 export const FILTERS = [
   "workflow_type", "status", "active_only", "environment", "definition_id", "subject_type", "subject_id", "started_after", "started_before",

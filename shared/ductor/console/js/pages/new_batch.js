@@ -9,7 +9,7 @@ import { dialog, field } from "../ui/dialog.js";
 import { emptyState, errorNotice } from "../ui/notice.js";
 import { RUN_STATUSES, statusBadge } from "../ui/status.js";
 import { table } from "../ui/table.js";
-import { FILTERS, filterWords, isFilter, OPERATIONS, remember } from "../operate/batches.js";
+import { FILTERS, filterWords, fitting, isFilter, OPERATIONS, remember } from "../operate/batches.js";
 
 const SAMPLE = 25;
 const VALUES = { status: RUN_STATUSES, active_only: ["true"] };
@@ -20,7 +20,7 @@ export function render(ctx) {
   const rows = h("div", { class: "stack-s" });
   const sample = h("div", { class: "stack" });
   const reason = field({ name: "reason", label: "Reason", placeholder: "Goes into the audit trail of every run" });
-  let operation = OPERATIONS.find((one) => one.id === ctx.query.operation) ?? OPERATIONS[0];
+  let operation = OPERATIONS.find((one) => one.id === ctx.query.operation) ?? fitting(ctx.query.status);
   let timer = null;
   let turn = 0;
   const send = button("Begin the batch…", { type: "submit", kind: "primary" });

@@ -117,6 +117,7 @@ function facts(schedule) {
 function upcoming(schedule, preview) {
   const items = preview.occurrences;
   return h("section", { class: "card pad stack" }, h("h3", null, schedule.paused ? "Would come next (paused)" : "Comes next"),
+    items.length > 0 && h("p", { class: "small muted" }, `As this machine tells the time: ${Intl.DateTimeFormat().resolvedOptions().timeZone}`),
     items.length ? h("ol", { class: "coming" },
       items.map((at) => h("li", { class: "spread" }, h("span", null, dateTime(at)), h("span", { class: "muted" }, relative(at)))),
     ) : h("p", { class: "muted" }, "Nothing: the timetable has ended."));

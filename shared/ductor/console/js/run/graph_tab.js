@@ -12,13 +12,13 @@ export function graphTab(store, select) {
   let selected = null;
 
   function show() {
-    const { graph, snapshot, items, taken } = store.state;
+    const { graph, snapshot, items, taken, counts } = store.state;
     if (!snapshot) return;
     if (!graph) {
       put(element, emptyState("The graph cannot be shown", "This key may not read definitions (workflow_definition:read). The other tabs show every step."));
       return;
     }
-    const drawn = overlay(graph, snapshot.nodes, items, taken);
+    const drawn = overlay(graph, snapshot.nodes, items, taken, counts);
     if (view) view.update(drawn);
     else {
       view = graphView({ ...drawn, selected, label: "Graph of the run", onSelect: select });

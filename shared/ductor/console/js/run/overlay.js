@@ -11,8 +11,9 @@ const ORDER = ["failed", "timed_out", "running", "scheduled", "retrying", "waiti
  * @param {Object<string, object>} nodes of the snapshot
  * @param {Map<string, {nodes: Object, more: boolean}>} items of steps in scatters
  * @param {Map<string, Set<string>>|null} history the edges that were taken, from `takenEdges`; null: told from their ends
+ * @param {Map<string, number>} counts the items of each scatter, as far as the history tells
  */
-export function overlay(graph, nodes, items, history = null) {
+export function overlay(graph, nodes, items, history = null, counts = new Map()) {
   const shown = new Map();
   for (const node of graph.nodes) {
     const own = nodes[node.id];
@@ -25,7 +26,7 @@ export function overlay(graph, nodes, items, history = null) {
   return {
     nodes: graph.nodes.map((node) => ({ ...node, status: shown.get(node.id).status, badge: badgeOf(node, shown.get(node.id), items) })),
     edges: graph.edges.map((edge) => ({ ...edge, taken: recorded(edge, history) ?? taken(edge, shown.get(edge.source), shown.get(edge.target)) })),
-    groups: graph.groups.map((group) => ({ ...group, badge: progress(group, nodes[group.id], items) })),
+    groups: graph.groups.map((group) => ({ ...group, badge: progress(group, nodes[group.id], items, counts) })),
   };
 }
 
@@ -48,8 +49,8 @@ function badgeOf(node, shown, items) {
   return shown.attempt > 1 ? `try ${shown.attempt}` : undefined;
 }
 
-function progress(group, scatter, items) {
-  const count = countOf(scatter);
+function progress(group, scatter, items, counts) {
+  const count = counts.get(group.id) ?? countOf(scatter);
   if (count !== null) return plural(count, "item");
   const first = group.members.map((member) => items.get(member)).find((one) => one?.nodes);
   if (!first) return undefined;

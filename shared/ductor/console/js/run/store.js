@@ -16,7 +16,7 @@ const ITEMS_SHOWN = 100;
  *   `now()` (look at once) and `stop()`
  */
 export function runStore(runId, signal) {
-  const state = { runId, summary: null, snapshot: null, definition: null, graph: null, items: new Map(), taken: null, error: null };
+  const state = { runId, summary: null, snapshot: null, definition: null, graph: null, items: new Map(), taken: null, counts: new Map(), error: null };
   const listeners = new Set();
   const v1 = `/api/workflows/runs/${encodeURIComponent(runId)}`;
   const v2 = `/api/v2/workflow-runs/${encodeURIComponent(runId)}`;
@@ -50,6 +50,7 @@ export function runStore(runId, signal) {
     // A long history takes its time, and the page does not wait for it.
     edges.read(abort).then(() => {
       state.taken = edges.edges();
+      state.counts = edges.counts();
       tell();
     }, () => {});
   }

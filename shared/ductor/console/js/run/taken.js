@@ -1,4 +1,4 @@
-// Which edges a run has really taken, read from its history. A long history is read a part at a time, up to a limit.
+// Which edges a run has really taken and how many items its scatters opened, read from its history. A long history is read a part at a time, up to a limit.
 
 import { api } from "../api.js";
 import { shortType } from "../format.js";
@@ -9,11 +9,13 @@ const ENDS = new Set(["node_completed", "node_failed", "node_skipped", "node_can
 
 /**
  * @param {{v1: string}} paths of the run
- * @returns {{read: function(AbortSignal): Promise<void>, edges: function(): Map<string, Set<string>>|null}} `edges` answers
- *   the edges by node id, each as `type>target`; null when the history is longer than is read here
+ * @returns {{read: function(AbortSignal): Promise<void>, edges: function(): Map<string, Set<string>>|null, counts: function(): Map<string, number>}}
+ *   `edges` answers the edges by node id, each as `type>target`; null when the history is longer than is read here. `counts`
+ *   answers the items of each scatter that was seen to open
  */
 export function takenEdges(paths) {
   const byNode = new Map();
+  const counts = new Map();
   let cursor = null;
   let seen = 0;
   let pages = 0;
@@ -23,7 +25,8 @@ export function takenEdges(paths) {
     if (event.type === "items_started") {
       // Items begin a few at a time, by the same edges.
       byNode.set(`${event.node}>`, new Set([...(byNode.get(`${event.node}>`) ?? []), ...names(event)]));
-    } else if (ENDS.has(event.type)) byNode.set(event.node, new Set(names(event)));
+    } else if (event.type === "scatter_opened") counts.set(event.node, event.data.count);
+    else if (ENDS.has(event.type)) byNode.set(event.node, new Set(names(event)));
   }
 
   async function readOn(signal) {
@@ -46,6 +49,7 @@ export function takenEdges(paths) {
       return reading;
     },
     edges: () => (complete ? byNode : null),
+    counts: () => counts,
   };
 }
 

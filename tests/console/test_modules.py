@@ -153,7 +153,8 @@ def test_large_whole_numbers_are_carried_as_they_were_written(page: Page) -> Non
     text = '{"a":9007199254740993,"b":[-9223372036854775808,1e300,0.1,42],"c":"12345678901234567890"}'
     code = f"""(() => {{
       const value = m.parseJson({text!r});
-      return [JSON.stringify(value), String(value.a), `${{value.b[0]}}`, value.a > 9007199254740990, m.isLeaf(value.a), m.isLeaf(value.b)];
+      const words = [JSON.stringify(value), String(value.a), `${{value.b[0]}}`];
+      return [...words, value.a > 9007199254740990, m.isLeaf(value.a), m.isLeaf(value.b)];
     }})()"""
     written = text.replace("1e300", "1e+300")
     assert run(page, "exact.js", code) == [written, "9007199254740993", "-9223372036854775808", True, True, False]
@@ -179,9 +180,11 @@ def test_a_batch_begins_with_the_control_that_fits(page: Page) -> None:
 def test_the_history_says_how_many_items_a_scatter_has(page: Page) -> None:
     """Its output may be redacted, and only the first hundred items are read."""
     code = """(() => {
-      const graph = {groups: [{id: "each", members: ["a"], parent: null}], nodes: [{id: "each", type: "scatter"}, {id: "a", type: "action"}], edges: []};
-      const nodes = {each: {status: "completed", latest_output_json: '{"count":"sha256:42c1"}', started_at: "2026-01-01T00:00:00Z"}};
+      const steps = [{id: "each", type: "scatter"}, {id: "a", type: "action"}];
+      const graph = {groups: [{id: "each", members: ["a"], parent: null}], nodes: steps, edges: []};
+      const nodes = {each: {status: "completed", latest_output_json: '{"count":"sha256:42c1"}'}};
       const items = new Map([["a", {nodes: {"a@0": {status: "completed"}}, more: true}]]);
-      return [new Map(), new Map([["each", 300]])].map((counts) => m.overlay(graph, nodes, items, null, counts).groups[0].badge);
+      const badge = (counts) => m.overlay(graph, nodes, items, null, counts).groups[0].badge;
+      return [badge(new Map()), badge(new Map([["each", 300]]))];
     })()"""
     assert run(page, "run/overlay.js", code) == ["1+ items", "300 items"]

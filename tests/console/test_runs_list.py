@@ -109,7 +109,9 @@ def test_the_way_back_leads_to_where_one_was(open_page: OpenPage, counter: Shop)
     page.keyboard.press("Enter")
     expect(page.get_by_role("tab", name="Graph")).to_be_visible()
     assert page.evaluate("scrollY") == 0
-    assert page.evaluate("document.activeElement.id") == "main", "the next Tab begins in the page, not in the navigation"
+    assert page.evaluate("document.activeElement.id") == "main", (
+        "the next Tab begins in the page, not in the navigation"
+    )
     page.go_back()
     expect(page.locator("tbody tr").nth(6)).to_be_visible()
     page.wait_for_function("(was) => scrollY === was", arg=was)

@@ -74,7 +74,7 @@ export function showState(group, node, box) {
   holder.append(svg("text", { class: "graph-title", x: left, y: 25 }, clipped(title, top, `600 13px ${font}`)));
   if (state) holder.append(stateIcon(state, right - 15, 12));
   const said = [node.badge, state && state !== "pending" ? words(state) : ""].filter(Boolean).join(" · ");
-  const word = said ? clipped(said, room * 0.72, `500 11px ${font}`) : "";
+  const word = said ? clipped(said, room * 0.8, `500 11px ${font}`) : "";
   const wordRoom = word ? widthOf(word, `500 11px ${font}`) + 10 : 0;
   const under = node.subtitle ?? (title === node.id ? words(node.type) : node.id);
   holder.append(svg("text", { class: "graph-ref", x: left, y: 43 }, clipped(under, room - wordRoom, `11px ${font}`)));

@@ -72,6 +72,22 @@ def test_an_approval_is_given_from_the_inbox(open_page: OpenPage, counter: Shop)
     assert (output["decision"], output["comment"], output["payload"]) == ("approved", "fine <b>by</b> me", {"limit": 5})
 
 
+def test_who_decides_too_late_is_told_so(open_page: OpenPage, counter: Shop) -> None:
+    """An accepted decision is not yet one that counts."""
+    document = approval(audience={"roles": ["operator"]})
+    run = waiting(counter.client, document, "INV-4")
+    page = open_page(f"/approvals?workflow={document['family_slug']}")
+    page.locator(f".gate[data-run='{run}']").get_by_role("button", name="Reject").click()
+    path = f"/api/v2/workflow-runs/{run}/steps/review:approve"
+    assert counter.client.post(path, json={"request_id": "faster", "payload": {"limit": 5}}).status_code == 202
+    shop.wait_for(counter.client, run, "completed")
+    page.get_by_role("dialog").get_by_role("button", name="Reject", exact=True).click()
+    expect(page.locator(".toast")).to_contain_text("Reject was rejected")
+    expect(page.locator(".toast")).to_contain_text("already decided")
+    page.locator(".toast").get_by_role("link", name="Open the run").click()
+    expect(page.locator(".badge").first).to_have_text("Completed")
+
+
 def test_who_is_not_in_the_audience_is_told_so(open_page: OpenPage, counter: Shop) -> None:
     document = approval(audience={"roles": ["finance_manager"], "users": ["cfo@example.com"], "match_mode": "all"})
     run = waiting(counter.client, document, "INV-2")

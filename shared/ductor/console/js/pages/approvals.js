@@ -1,7 +1,7 @@
 // The inbox of approvals: what waits for a person, and the decision.
 
 import { h, put } from "../dom.js";
-import { api, newRequestId } from "../api.js";
+import { newRequestId } from "../api.js";
 import { dateTime, plural, relative } from "../format.js";
 import { poll } from "../poll.js";
 import { setQuery } from "../router.js";
@@ -9,10 +9,10 @@ import { button } from "../ui/buttons.js";
 import { dialog } from "../ui/dialog.js";
 import { emptyState, errorNotice, notice } from "../ui/notice.js";
 import { live } from "../ui/live.js";
-import { toast } from "../ui/toast.js";
 import { typeIcon } from "../graph/icons.js";
 import { approvalReader, audienceWords } from "../operate/approvals.js";
 import { decidedBy, decisionFields, decisionOf, inputLine } from "../operate/decision.js";
+import { send } from "../run/send.js";
 
 const keyOf = (gate) => `${gate.run.run_id}/${gate.node}`;
 
@@ -84,7 +84,16 @@ export function render(ctx) {
     );
   }
   async function decide(gate, verb) {
-    const outcome = await decisionDialog(gate, verb, (message) => refused.set(keyOf(gate), message));
+    const outcome = await decisionDialog(gate, verb, {
+      onRefused: (message) => refused.set(keyOf(gate), message),
+      // Somebody else may have been faster: then the list says what still waits.
+      onApplied(entry) {
+        if (entry?.outcome !== "rejected") return;
+        decided.delete(keyOf(gate));
+        shown = "";
+        poller.now();
+      },
+    });
     if (outcome) decided.add(keyOf(gate));
     shown = "";
     poller.now();
@@ -142,12 +151,14 @@ function gateCard(gate, why, decide, inputs) {
 }
 
 /** @returns {Promise<boolean>} whether the decision was accepted */
-async function decisionDialog(gate, verb, onRefused) {
+async function decisionDialog(gate, verb, { onRefused, onApplied }) {
   const approve = verb === "approve";
+  const label = approve ? "Approve" : "Reject";
   const requestId = newRequestId();
-  const path = `/api/v2/workflow-runs/${gate.run.run_id}/steps/${encodeURIComponent(gate.node)}:${verb}`;
+  const v2 = `/api/v2/workflow-runs/${gate.run.run_id}`;
+  const link = h("a", { href: `#/runs/${gate.run.run_id}` }, "Open the run");
   const answer = await dialog({
-    title: `${approve ? "Approve" : "Reject"}: ${gate.step.title || gate.step.ref}`, action: approve ? "Approve" : "Reject", danger: !approve,
+    title: `${label}: ${gate.step.title || gate.step.ref}`, action: label, danger: !approve,
     body: [
       h("p", { class: "muted small break" },
         `Run ${gate.run.run_id}. May be decided by ${audienceWords(gate.step)}; who decides is the API key that you signed in with.`,
@@ -157,13 +168,12 @@ async function decisionDialog(gate, verb, onRefused) {
     fields: decisionFields(gate.step.ref),
     submit: async (values) => {
       try {
-        return await api.post(path, { request_id: requestId, ...decisionOf(values) });
+        return await send({ v2 }, `${v2}/steps/${encodeURIComponent(gate.node)}:${verb}`, decisionOf(values), { label, requestId, link, onApplied });
       } catch (error) {
         if (error.code === "AUDIENCE_MISMATCH") onRefused(error.message);
         throw error;
       }
     },
   });
-  if (answer) toast("done", approve ? "Approved" : "Rejected", h("a", { href: `#/runs/${gate.run.run_id}` }, "Open the run"));
   return Boolean(answer);
 }

@@ -11,18 +11,20 @@ const PAGE = 200;
  * POSTs `body` with a request id of its own and watches what becomes of it. Repeats of one click carry one id.
  * @param {{v2: string}} paths of the run
  * @param {string} path below the API, for example `…/workflow-runs/<id>:pause`
- * @param {{label: string, requestId?: string, onApplied?: function(object): void}} options
+ * @param {{label: string, requestId?: string, link?: Node, onApplied?: function(object): void}} options
+ *   `link` stands with the news where the run's own page is not open
  * @returns {Promise<object>} the answer `accepted`; rejects with the refusal
  */
-export async function send(paths, path, body, { label, requestId = newRequestId(), onApplied = () => {} }) {
+export async function send(paths, path, body, { label, requestId = newRequestId(), link, onApplied = () => {} }) {
   const answer = await api.post(path, { request_id: requestId, ...body });
-  const news = toast("waiting", `${label} accepted`, "It is on disk. Waiting until the run has applied it…");
+  const more = link ? [link] : [];
+  const news = toast("waiting", `${label} accepted`, "It is on disk. Waiting until the run has applied it…", ...more);
   watch(paths, requestId).then((entry) => {
-    if (!entry) news.update("waiting", `${label} accepted`, "It has not been applied yet. The history will show it.");
-    else if (entry.outcome === "rejected") news.update("failed", `${label} was rejected`, `${entry.code}: ${entry.message}`);
-    else news.update("done", `${label}: ${words(entry.outcome).toLowerCase()}`);
+    if (!entry) news.update("waiting", `${label} accepted`, "It has not been applied yet. The history will show it.", ...more);
+    else if (entry.outcome === "rejected") news.update("failed", `${label} was rejected`, `${entry.code}: ${entry.message}`, ...more);
+    else news.update("done", `${label}: ${words(entry.outcome).toLowerCase()}`, ...more);
     onApplied(entry);
-  }, (error) => news.update("failed", `${label} accepted`, `What became of it cannot be read: ${error.message}`));
+  }, (error) => news.update("failed", `${label} accepted`, `What became of it cannot be read: ${error.message}`, ...more));
   return answer;
 }
 

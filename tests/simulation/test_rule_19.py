@@ -8,7 +8,7 @@ from unittest.mock import patch
 import msgspec
 import pytest
 from tests.simulation.mutants import Mutant
-from tests.simulation.scene import Scene, action, edge, flow, held
+from tests.simulation.scene import Scene, action, edge, flow, held, shape
 from tests.simulation.test_scopes import gather, repeated, scatter
 
 from ductor.app.resends import Resends
@@ -224,6 +224,21 @@ def test_rule_19_a_nudge_that_a_stall_kept_back_goes_on_after_the_redrive() -> N
         while scene.deliver():
             pass
         assert scene.tasks >= 10  # all are handed out, without a result that would have brought the next tick
+        works_off(scene)
+
+
+@pytest.mark.parametrize("portions", [0, 1, 3])
+def test_a_nudge_that_is_lost_for_good_is_followed_by_another_one(portions: int) -> None:
+    """The queue was emptied by hand, when nothing but the nudge would have brought the run on."""
+    with patch("ductor.engine.tick.TRANSITIONS_PER_TICK", 10):
+        scene = Scene(repeated(shape("a")), list(range(40)))
+        for _ in range(1 + portions):
+            scene.deliver(1)
+        assert nudges(scene) == 1
+        entries = scene.world.intents
+        entries.ack([message.receipt for message in entries.receive(100, visibility_ms=1)])
+        assert (nudges(scene), scene.tasks) == (0, 0)
+        passes(scene, 11 * MINUTE)
         works_off(scene)
 
 

@@ -32,6 +32,9 @@ from ductor.model.transition import Transition
 _SILENT: Final = frozenset({tr.NodeCompleted, tr.NodeSkipped, tr.NodeParked, tr.NodeRetrying, tr.CheckpointReached})
 """Transitions that ask for nothing, whatever the type of their node: most of all there are."""
 
+NUDGE_LOST_MS: Final = 300_000
+"""A nudge that has not come so long after the last commit is lost: a queue can be emptied by hand."""
+
 
 def commands_of(ctx: TickContext, intents: Sequence[Intent]) -> tuple[Command, ...]:
     """What is to be sent after the commit, in this order."""
@@ -53,28 +56,30 @@ def commands_of(ctx: TickContext, intents: Sequence[Intent]) -> tuple[Command, .
 
 def _nudges(ctx: TickContext, intents: Sequence[Intent]) -> bool:
     """Whether the tick asks for a nudge: one at a time is enough, and each causes the next."""
-    return bool(ctx.transitions) and _work_left(ctx) and not _on_its_way(ctx.state, intents)
+    return bool(ctx.transitions) and work_left(ctx) and not _on_its_way(ctx, intents)
 
 
-def _on_its_way(state: RunState, intents: Sequence[Intent]) -> int:
+def _on_its_way(ctx: TickContext, intents: Sequence[Intent]) -> int:
     """The nudge of an earlier commit that has not arrived yet, by the number of that commit; 0 = none.
 
     Copies of one that has arrived, which a repeated send leaves behind, have the number of a commit long gone; one
-    that an earlier release has sent has none.
+    that an earlier release has sent has none. One that has not come in NUDGE_LOST_MS is taken for lost.
     """
-    wanted = state.last.nudge
-    arrived = any(intent.kind is IntentKind.NUDGE and intent.generation in (0, wanted) for intent in intents)
-    return 0 if arrived else wanted
+    last = ctx.state.last
+    if ctx.now - last.at >= NUDGE_LOST_MS:
+        return 0
+    arrived = any(intent.kind is IntentKind.NUDGE and intent.generation in (0, last.nudge) for intent in intents)
+    return 0 if arrived else last.nudge
 
 
 def outstanding_nudge(ctx: TickContext, intents: Sequence[Intent]) -> int:
     """What the commit remembers. A nudge that arrives while the run is paused does nothing, not even a commit."""
-    if not _work_left(ctx):
+    if not work_left(ctx):
         return 0
-    return ctx.state.version + 1 if _nudges(ctx, intents) else _on_its_way(ctx.state, intents)
+    return ctx.state.version + 1 if _nudges(ctx, intents) else _on_its_way(ctx, intents)
 
 
-def _work_left(ctx: TickContext) -> bool:
+def work_left(ctx: TickContext) -> bool:
     """Whether a full tick would have left something for a nudge to go on with."""
     state, tree = ctx.state, ctx.state.tree
     running = state.status is RunStatus.RUNNING and state.ending is None
@@ -122,7 +127,7 @@ def _again(ctx: TickContext, intents: Sequence[Intent], commands: Sequence[Comma
     """What is asked for anew: a nudge that changed nothing all that is outstanding, an early wake-up itself."""
     kinds = {intent.kind for intent in intents}
     wake_at = ctx.state.wake_at
-    if IntentKind.NUDGE in kinds and not ctx.transitions and not _on_its_way(ctx.state, intents):
+    if IntentKind.NUDGE in kinds and not ctx.transitions and not _on_its_way(ctx, intents):
         yield from outstanding(ctx.state)
     elif ctx.state.status.terminal and any(isinstance(transition, tr.WakeArmed) for transition in ctx.transitions):
         yield from owed(ctx.state, check=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ductor.engine.commands import commands_of, outstanding_nudge, registrations_of
+from ductor.engine.commands import NUDGE_LOST_MS, commands_of, outstanding_nudge, registrations_of, work_left
 from ductor.engine.context import Load, NodeContext, TickContext
 from ductor.engine.decide import decide, decide_aborted, decide_end, decide_ready
 from ductor.engine.due import MAX_CHECK_MS, PAGES_PER_TICK, decide_due, soonest_due
@@ -174,6 +174,9 @@ def _arm(ctx: TickContext, *, rescan: bool) -> None:
     # Attempts that are asked to stop are looked after sooner than before.
     rescan = rescan or any(isinstance(transition, tr.RunEnding) for transition in ctx.transitions)
     wanted = soonest_due(ctx) if rescan else ctx.soonest
+    if work_left(ctx):  # should the nudge for it get lost, nothing else need bring the run on
+        look = ctx.now + NUDGE_LOST_MS
+        wanted = min(wanted, look) if wanted else look
     if wanted and (not ctx.state.wake_at or wanted < ctx.state.wake_at):
         ctx.apply(tr.WakeArmed(wanted))
 

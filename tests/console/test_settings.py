@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.console.conftest import OpenPage, Shop
 
 pytestmark = pytest.mark.browser
@@ -66,6 +66,21 @@ def test_a_key_shows_once_works_and_is_revoked(admin: Page, counter: Shop) -> No
     row.get_by_role("button", name="Revoke").click()
     admin.get_by_role("dialog").get_by_role("button", name="Revoke", exact=True).click()
     expect(row).to_contain_text("Revoked")
+
+
+def test_a_form_is_offered_when_what_it_needs_is_there(admin: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    admin.route("**/api/connections/types", hold)
+    with admin.expect_request("**/api/connections/types"):
+        area(admin, "Connections")
+    expect(admin.get_by_text("Reading…")).to_be_visible()
+    expect(admin.get_by_role("button", name="New connection")).to_be_hidden()
+    held.pop().continue_()
+    expect(admin.get_by_role("button", name="New connection")).to_be_visible()
 
 
 def test_the_secret_of_a_connection_goes_in_and_never_out(admin: Page) -> None:

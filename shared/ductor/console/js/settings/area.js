@@ -48,6 +48,8 @@ export function area({ title, words, what, action, load }) {
       if (act) act.hidden = true;
     }
   }
+  // Its form needs what is read first: on a slow network it would open without.
+  if (act) act.hidden = true;
   reload();
   return {
     element: h("section", { class: "stack" },

@@ -113,10 +113,12 @@ def test_one_of_two_servers_is_killed_under_load_and_the_other_finishes_everythi
     with pair.servers[0].client() as first, pair.servers[1].client() as second:
         chain, fan = publish(first, CHAIN), publish(first, FAN)
         with ThreadPoolExecutor(8) as pool:
-            runs = set(pool.map(lambda _: trigger(second, chain), range(RUNS)))
-            runs |= set(pool.map(lambda _: trigger(second, fan, input={"items": [0] * ITEMS}), range(6)))
-        pair.servers[0].kill()
-        assert any(status(second, run) != "completed" for run in runs)
+            asked = [pool.submit(trigger, second, fan, input={"items": [0] * ITEMS}) for _ in range(6)]
+            asked += [pool.submit(trigger, second, chain) for _ in range(RUNS)]
+            asked[RUNS // 2].result()
+            assert not asked[-1].done()
+            pair.servers[0].kill()
+            runs = {one.result() for one in asked}
         until_all(second, runs, "completed")
     pair.stop()
     done = pair.done(runs)

@@ -12,7 +12,7 @@ from ductor.testing.seeds import run_seed
 SHARES = {"calm": 0.05, "storm": 0.45, "alone": 0.2, "tight": 0.15, "stalls": 0.15}
 """Which part of the seeds goes to which profile."""
 
-QUICK_SEEDS = 4_000
+QUICK_SEEDS = 3_000
 QUICK_ITEM = 400
 FULL_SEEDS = int(os.environ.get("DUCTOR_SIM_SEEDS", "50000"))
 FULL_ITEM = 1_000

@@ -9,6 +9,7 @@ from tests.unit.aws.cloud import Cloud, account
 from ductor.actions.aws import access
 
 SHARED = Cloud()
+IMPATIENT = Cloud()
 """Making clients is what takes the longest; moto answers them in every test anew."""
 
 
@@ -19,8 +20,8 @@ def cloud() -> Iterator[Cloud]:
         yield SHARED
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def impatient() -> Iterator[Cloud]:
-    """A cloud whose clients repeat nothing by themselves."""
+    """A cloud whose clients repeat nothing by themselves; no other's are made meanwhile."""
     with account(), mock.patch.object(access, "REPEATED", access.ONCE):
-        yield Cloud()
+        yield IMPATIENT

@@ -72,6 +72,20 @@ def test_every_route_with_a_key_names_its_refusals(document: Document) -> None:
             assert {"413", "415"} <= set(operation["responses"]), name
 
 
+def test_what_a_query_names_and_is_not_there_is_answered_as_documented(world: ApiWorld, document: Document) -> None:
+    asked = {}
+    for name, operation in operations(document):
+        method, path = name.split(" ")
+        named = [
+            one["name"] for one in operation["parameters"] if one["in"] == "query" and one["name"] == "environment"
+        ]
+        if method in ("GET", "DELETE") and named:
+            answer = world.call(method, re.sub(r"\{\w+\}", "x1", path), query="environment=nowhere")
+            asked[name] = str(answer.status) in operation["responses"]
+    assert len(asked) > 5
+    assert set(asked.values()) == {True}, asked
+
+
 def test_every_refusal_has_an_example_of_its_shape(document: Document) -> None:
     for status, answer in document["components"]["responses"].items():
         content = answer["content"]["application/json"]

@@ -94,7 +94,7 @@ def _statuses(route: Route) -> Iterator[int]:
     if route.open:
         return
     yield from (400, 401, 403)
-    if "<" in route.path or "cursor" not in route.query:
+    if "<" in route.path or "cursor" not in route.query or route.seeks:
         yield 404
     if route.method != "GET" or route.path.endswith(("/diff", "/output")):
         yield 409

@@ -67,7 +67,8 @@ class Route:
     """One route. `path` has parameters as `<name>`; `body` and `answer` are its models.
 
     `scope` is what the use case asks of the caller, here only for the document. `open` routes need no key. `query`
-    names the parameters; a trailing `.` stands for any name that starts so. Only `listed` routes are documented.
+    names the parameters; a trailing `.` stands for any name that starts so. One of a route that `seeks` names what must
+    exist, as ids in paths do. Only `listed` routes are documented.
     """
 
     method: str
@@ -80,6 +81,7 @@ class Route:
     scope: str = ""
     status: int = 200
     open: bool = False
+    seeks: bool = False
     listed: bool = True
 
 

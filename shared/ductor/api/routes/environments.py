@@ -62,6 +62,7 @@ class EnvironmentRoutes:
                 WrappedPage[VariableEntry],
                 query=("environment", *PAGED),
                 scope=admin,
+                seeks=True,
             ),
             Route("PUT", variable, "Set a variable", self._set, Wrapped[VariableEntry], VariableBody, scope=admin),
             Route(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -21,6 +21,7 @@ from ductor.model.errors import ErrorCode
 from ductor.model.lineage import fork_run_id
 from ductor.model.payload import blob_prefix
 from ductor.ports import UnavailableError
+from ductor.testing.chaos import Crash
 from ductor.testing.invariants import violations
 
 # Two values of the source: one in a row, one among the blobs.
@@ -67,7 +68,7 @@ def too_large() -> Iterator[None]:
 
 @contextmanager
 def dies_before_the_header() -> Iterator[None]:
-    with patch.object(Resets, "_publish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+    with patch.object(Resets, "_publish", side_effect=Crash), pytest.raises(Crash):
         yield
 
 
@@ -105,14 +106,15 @@ def test_who_asks_again_after_a_death_gets_the_fork_and_the_sweeper_leaves_it() 
     assert violations(scene.world, final=True) == []
 
 
-def test_a_maker_that_is_taken_for_dead_begins_anew() -> None:
+def made_although_late(meanwhile: Callable[[Scene], None]) -> None:
+    """The maker of a fork stops short of its header, `meanwhile` happens, and it goes on: the fork is whole."""
     scene = ran()
     publish, passing = Resets._publish, list[int]()
 
     def late(self: Resets, *args: object) -> bool:
         if not passing:
             passing.append(1)
-            swept(scene)
+            meanwhile(scene)
         return publish(self, *args)  # type: ignore[arg-type]
 
     with patch.object(Resets, "_publish", late):
@@ -120,25 +122,19 @@ def test_a_maker_that_is_taken_for_dead_begins_anew() -> None:
     scene.settle()
     assert scene.world.output(fork_of(scene), "b") == scene.world.output(scene.run_id, "b")
     assert violations(scene.world, final=True) == []
+
+
+def test_a_maker_that_is_taken_for_dead_begins_anew() -> None:
+    made_although_late(swept)
 
 
 def test_a_maker_taken_for_dead_does_not_put_its_header_upon_the_beginning_of_another() -> None:
-    scene = ran()
-    publish, passing = Resets._publish, list[int]()
+    def another_begins(scene: Scene) -> None:
+        swept(scene)
+        with patch.object(Resets, "_first", side_effect=Crash), pytest.raises(Crash):
+            ask(scene)  # begins, and dies before it has stored anything
 
-    def late(self: Resets, *args: object) -> bool:
-        if not passing:
-            passing.append(1)
-            swept(scene)
-            with patch.object(Resets, "_first", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-                ask(scene)  # begins, and dies before it has stored anything
-        return publish(self, *args)  # type: ignore[arg-type]
-
-    with patch.object(Resets, "_publish", late):
-        ask(scene)
-    scene.settle()
-    assert scene.world.output(fork_of(scene), "b") == scene.world.output(scene.run_id, "b")
-    assert violations(scene.world, final=True) == []
+    made_although_late(another_begins)
 
 
 def test_who_begins_when_another_has_made_the_fork_leaves_it_as_it_is() -> None:
